@@ -1,0 +1,36 @@
+/** sluice's own type names (cli.md, "Types"): what a source knows or infers about a column. */
+export const NEUTRAL_TYPES = [
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  'date',
+  'time',
+  'timestamp',
+  'timestamptz',
+  'binary',
+  'json',
+  'list',
+  'map',
+  'string-set',
+  'number-set',
+  'binary-set',
+  'ttl',
+] as const
+
+export type NeutralType = (typeof NEUTRAL_TYPES)[number]
+
+export interface Column {
+  readonly name: string
+  /** `undefined` where the format does not say and nothing was inferred yet (a CSV column). */
+  readonly type?: NeutralType | undefined
+  /** The type's name at its own system, e.g. `numeric(10,2)`. */
+  readonly nativeType?: string | undefined
+  readonly nullable?: boolean | undefined
+}
+
+export interface Schema {
+  readonly columns: readonly Column[]
+  /** Whether names come from the data (a header, JSON keys) or were made up (`column1`, …), so that only position is meant. */
+  readonly named: boolean
+}
