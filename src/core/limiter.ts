@@ -5,22 +5,32 @@ export interface LimiterBounds {
   readonly max: number
 }
 
+/** A higher limit must bring this much more throughput to be kept. */
+const GAIN = 1.05
+/** Windows without a new probe after one that gained nothing; doubled each time up to the bound. */
+const FIRST_REST_WINDOWS = 4
+const LONGEST_REST_WINDOWS = 64
+
 /**
- * How many operations may be in flight: grows by one while a window of completions brought more throughput than the best so far,
- * falls to 70 % on a throttle and by one where latency doubled without a gain. Waiters are served in order; at most as many
- * wait as there are callers. One limiter a server.
+ * How many operations may be in flight. It probes: one more for a window of completions; kept if throughput grew by 5 %, else taken
+ * back, and the next probe comes later. A throttle cuts it to 70 %; a doubled latency without a gain takes one away. Waiters are
+ * served in order; at most as many wait as there are callers. One limiter a server.
  */
 export class AdaptiveLimiter {
   readonly #min: number
   readonly #max: number
   readonly #waiting: (() => void)[] = []
+  readonly #changed: (() => void)[] = []
   #limit: number
   #inFlight = 0
-  #windowBegan = performance.now()
+  #windowBeganMs = performance.now()
   #windowUnits = 0
   #windowCompletions = 0
   #windowLatencyMs = 0
-  #bestRate = 0
+  /** Throughput at the limit before the probe under way; null where none is. */
+  #beforeProbe: number | null = null
+  #restWindows = 1
+  #nextRestWindows = FIRST_REST_WINDOWS
   #bestLatencyMs = Number.POSITIVE_INFINITY
   #lastCutMs = Number.NEGATIVE_INFINITY
 
@@ -40,15 +50,28 @@ export class AdaptiveLimiter {
 
   /** Runs the operation once a place is free. `units` of its result (bytes, items) are what throughput is measured in. */
   async run<T>(operation: () => Promise<T>, units: (result: T) => number): Promise<T> {
-    await this.#acquire()
+    while (this.#inFlight >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#inFlight += 1
     const beganMs = performance.now()
     try {
       const result = await operation()
-      this.#completed(units(result), performance.now() - beganMs)
+      this.completed(units(result), performance.now() - beganMs)
       return result
     } finally {
-      this.#release()
+      this.#inFlight -= 1
+      this.#wake()
     }
+  }
+
+  /** Tells of an operation that was run elsewhere, by a caller that keeps to `limit` itself. */
+  completed(units: number, latencyMs: number): void {
+    this.#windowUnits += units
+    this.#windowCompletions += 1
+    this.#windowLatencyMs += latencyMs
+    if (this.#windowCompletions < this.#limit * 2) return
+    const nowMs = performance.now()
+    this.#judge(this.#windowUnits / Math.max(1, nowMs - this.#windowBeganMs), this.#windowLatencyMs / this.#windowCompletions)
+    this.#beginWindow(nowMs)
   }
 
   /** The server asked for less. Cuts at most once a second, as one burst of refusals is one piece of news. */
@@ -56,42 +79,53 @@ export class AdaptiveLimiter {
     const nowMs = performance.now()
     if (nowMs - this.#lastCutMs < 1000) return
     this.#lastCutMs = nowMs
-    this.#limit = Math.max(this.#min, Math.floor(this.#limit * 0.7))
-    this.#bestRate = 0
+    this.#beforeProbe = null
+    this.#restWindows = this.#nextRestWindows
+    this.#setLimit(Math.floor(this.#limit * 0.7))
     this.#beginWindow(nowMs)
   }
 
-  async #acquire(): Promise<void> {
-    while (this.#inFlight >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#inFlight += 1
+  /** Resolves when the limit has changed, for callers that keep to it themselves. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => this.#changed.push(resolve))
   }
 
-  #release(): void {
-    this.#inFlight -= 1
+  #judge(rate: number, latencyMs: number): void {
+    if (this.#beforeProbe !== null) {
+      const gained = rate > this.#beforeProbe * GAIN
+      if (gained) this.#nextRestWindows = FIRST_REST_WINDOWS
+      else {
+        this.#setLimit(this.#limit - 1)
+        this.#restWindows = this.#nextRestWindows
+        this.#nextRestWindows = Math.min(LONGEST_REST_WINDOWS, this.#nextRestWindows * 2)
+      }
+      this.#beforeProbe = null
+      if (!gained) return
+    }
+    const slower = latencyMs > this.#bestLatencyMs * 2
+    this.#bestLatencyMs = Math.min(this.#bestLatencyMs, latencyMs)
+    this.#restWindows -= 1
+    if (this.#restWindows > 0) {
+      if (slower) this.#setLimit(this.#limit - 1)
+    } else if (this.#limit < this.#max) {
+      this.#beforeProbe = rate
+      this.#setLimit(this.#limit + 1)
+    }
+  }
+
+  #setLimit(limit: number): void {
+    this.#limit = Math.min(this.#max, Math.max(this.#min, limit))
+    this.#wake()
+    for (const resolve of this.#changed.splice(0)) resolve()
+  }
+
+  #wake(): void {
     const free = this.#limit - this.#inFlight
     for (let i = 0; i < free; i += 1) this.#waiting.shift()?.()
   }
 
-  #completed(units: number, latencyMs: number): void {
-    this.#windowUnits += units
-    this.#windowCompletions += 1
-    this.#windowLatencyMs += latencyMs
-    if (this.#windowCompletions < this.#limit * 2) return
-    const nowMs = performance.now()
-    const rate = this.#windowUnits / Math.max(1, nowMs - this.#windowBegan)
-    const meanLatencyMs = this.#windowLatencyMs / this.#windowCompletions
-    if (rate > this.#bestRate * 1.05) {
-      this.#bestRate = rate
-      this.#limit = Math.min(this.#max, this.#limit + 1)
-    } else if (meanLatencyMs > this.#bestLatencyMs * 2) {
-      this.#limit = Math.max(this.#min, this.#limit - 1)
-    }
-    this.#bestLatencyMs = Math.min(this.#bestLatencyMs, meanLatencyMs)
-    this.#beginWindow(nowMs)
-  }
-
   #beginWindow(nowMs: number): void {
-    this.#windowBegan = nowMs
+    this.#windowBeganMs = nowMs
     this.#windowUnits = 0
     this.#windowCompletions = 0
     this.#windowLatencyMs = 0

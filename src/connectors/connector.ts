@@ -1,0 +1,72 @@
+import type { ObjectInfo, Reporter, Sink, SinkContext, Source } from '../core/ports.ts'
+import type { CopyOptions, Environment } from '../core/options.ts'
+import type { Json } from '../core/job.ts'
+import type { Schema } from '../core/schema.ts'
+import type { Batch } from '../core/batch.ts'
+
+/** What every endpoint is opened with. */
+export interface EndpointRequest {
+  /** As the user wrote it; may hold a secret. */
+  readonly url: string
+  readonly options: CopyOptions
+  readonly env: Environment
+  readonly reporter: Reporter
+  readonly signal: AbortSignal
+  readonly retryForMs: number
+  readonly stdin?: AsyncIterable<Uint8Array> | undefined
+  readonly stdout?: NodeJS.WritableStream | undefined
+  /** Folder for what must be spooled to disk (a zip from a server without ranges). */
+  readonly spoolDir: string
+}
+
+export interface SinkRequest extends EndpointRequest {
+  readonly context: SinkContext
+  /** The source's URL, for the name of an output whose own is a prefix. */
+  readonly sourceUrl: string
+  /** Whether bytes are copied as they are. */
+  readonly raw: boolean
+  /** Tells of SQL before it is run. */
+  readonly tellSql: (statement: string) => void
+}
+
+/** A comparison's result for one side. */
+export interface SideDigest {
+  readonly rows: number
+  readonly hash: string
+}
+
+export interface Comparison {
+  readonly source: SideDigest
+  readonly sink: SideDigest
+  readonly differences: readonly { readonly kind: 'missing' | 'extra' | 'different'; readonly text: string }[]
+}
+
+/** What of an endpoint decides whether bytes can be copied as they are: null where it holds rows and no file. */
+export interface FileKind {
+  readonly format: string
+  readonly compression: string
+}
+
+export interface TableReport {
+  readonly schema: Schema
+  readonly rows: number | null
+  readonly bytes: number | null
+  readonly table: Json
+}
+
+/** One kind of endpoint. Optional members are optional powers. */
+export interface Connector {
+  /** For messages: `PostgreSQL`, `file`. */
+  readonly name: string
+  fileKind?(request: EndpointRequest): FileKind
+  openSource?(request: EndpointRequest): Promise<Source>
+  openSink?(request: SinkRequest): Promise<Sink>
+  /** Statements that a load would run, for `plan`. The sink is prepared and nothing written. */
+  planSql?(request: SinkRequest, schema: Schema): Promise<readonly string[]>
+  list?(request: EndpointRequest): AsyncIterable<ObjectInfo>
+  describeTable?(request: EndpointRequest): Promise<TableReport>
+  /** Compares rows of a source with what the sink holds, on the sink's side. */
+  compareRows?(request: SinkRequest, rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number }): Promise<Comparison>
+  /** The CREATE TABLE for a schema. */
+  ddl?(schema: Schema, name: string): string
+}

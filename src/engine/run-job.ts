@@ -1,0 +1,235 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { byteSize } from '../core/batch.ts'
+import type { BatchForm } from '../core/batch.ts'
+import { SluiceError, toSluiceError } from '../core/errors.ts'
+import { START } from '../core/job.ts'
+import type { Output, Partition, Receipt } from '../core/job.ts'
+import { AdaptiveLimiter } from '../core/limiter.ts'
+import type { Lane, Sink, Source } from '../core/ports.ts'
+import { backoffMs } from '../core/retry.ts'
+import { Deal } from './deal.ts'
+import type { Gap } from './deal.ts'
+import { ExtentBuilder } from './extent-builder.ts'
+import type { LoadedExtent } from './extent-builder.ts'
+import type { Mapping } from './mapping.ts'
+import type { Progressor } from './progress.ts'
+
+/** Lanes to begin with, and at most, where the number is left to us. */
+const FIRST_LANES = 2
+const MOST_LANES = 8
+/** Extents that wait between readers and lanes. */
+const QUEUED_EXTENTS = 1
+
+export interface JobWork {
+  readonly source: Source
+  readonly sink: Sink
+  readonly partitions: readonly Partition[]
+  readonly mapping: Mapping
+  readonly form: BatchForm
+  readonly lanes: number | 'auto'
+  readonly retryForMs: number
+  /** Memory for extents in all; null: the sink's own extent size decides. */
+  readonly maxMemoryBytes: number | null
+  readonly progressor: Progressor
+  readonly signal: AbortSignal
+}
+
+export interface Moved {
+  readonly rowsRead: number
+  readonly rowsWritten: number
+  readonly filtered: number
+  readonly bytesWritten: number
+}
+
+export interface JobOutcome extends Moved {
+  readonly outputs: readonly Output[]
+  /** What ended the job before its time; null where all is done. */
+  readonly error: SluiceError | null
+}
+
+/**
+ * The one loop that every route runs: readers cut extents, free lanes take them, the sink finishes. The sink must be prepared.
+ * A broken lane's work is dealt again for as long as there is progress every `retryForMs`. Never rejects: what went wrong is in the outcome,
+ * after the sink was asked to abort.
+ */
+export async function runJob(work: JobWork): Promise<JobOutcome> {
+  let deal = new Deal([], [], QUEUED_EXTENTS)
+  try {
+    const recovered = (await work.sink.recover?.({ signal: work.signal })) ?? []
+    deal = new Deal(work.partitions, recovered, QUEUED_EXTENTS)
+    const outputs = await moveAll(work, deal)
+    const moved = countMoved(deal.receipts())
+    if (work.form !== 'bytes' && moved.rowsRead !== moved.rowsWritten + moved.filtered) throw unbalanced(moved)
+    return { ...moved, outputs, error: null }
+  } catch (thrown) {
+    const error = toSluiceError(work.signal.aborted ? work.signal.reason : thrown)
+    const resumable = work.source.replayable && error.exitClass(true) === 'resumable'
+    await work.sink.abort(error, { resumable })
+    return { ...countMoved(deal.receipts()), outputs: [], error }
+  }
+}
+
+async function moveAll(work: JobWork, deal: Deal): Promise<readonly Output[]> {
+  for (const partition of deal.complete()) await work.sink.endPartition?.(partition, deal.receiptsOf(partition.id), { signal: work.signal })
+  for (;;) {
+    await new Run(work, deal).toEnd()
+    work.progressor.phase('finishing')
+    const { outputs, lost } = await work.sink.finish(deal.receipts(), { signal: work.signal })
+    if (lost.length === 0) return outputs
+    if (!work.source.replayable) throw notReplayable()
+    deal.voided(lost)
+    work.progressor.phase('copying')
+  }
+}
+
+/** One pass of readers and lanes over what is outstanding. */
+class Run {
+  readonly #work: JobWork
+  readonly #deal: Deal
+  readonly #stop = new AbortController()
+  readonly #signal: AbortSignal
+  readonly #limiter: AdaptiveLimiter
+  readonly #lanes: number
+  readonly #extentBytes: number
+  #lastProgressMs = performance.now()
+  #failures = 0
+
+  constructor(work: JobWork, deal: Deal) {
+    this.#work = work
+    this.#deal = deal
+    this.#signal = AbortSignal.any([work.signal, this.#stop.signal])
+    this.#lanes = laneCount(work.sink, work.lanes)
+    const first = work.lanes === 'auto' ? Math.min(FIRST_LANES, this.#lanes) : this.#lanes
+    this.#limiter = new AdaptiveLimiter({ initial: first, min: work.lanes === 'auto' ? 1 : first, max: this.#lanes })
+    this.#extentBytes = extentBytes(work, this.#lanes)
+  }
+
+  async toEnd(): Promise<void> {
+    const wake = (): void => this.#deal.wakeAll()
+    this.#signal.addEventListener('abort', wake)
+    this.#work.progressor.onThrottled(() => this.#limiter.throttled())
+    const readers = this.#work.sink.lanes.ordered ? 1 : Math.min(this.#lanes, Math.max(1, this.#work.partitions.length))
+    try {
+      const tasks = [
+        ...Array.from({ length: readers }, () => this.#read()),
+        ...Array.from({ length: this.#lanes }, (_, index) => this.#runLane(index)),
+      ]
+      await Promise.all(tasks.map((task) => task.catch((error: unknown) => this.#stop.abort(error))))
+    } finally {
+      this.#signal.removeEventListener('abort', wake)
+    }
+    this.#signal.throwIfAborted()
+  }
+
+  async #read(): Promise<void> {
+    for (;;) {
+      const gap = await this.#deal.takeGap(this.#signal)
+      if (gap === null) return
+      await this.#readGap(gap)
+      this.#deal.gapRead(gap)
+    }
+  }
+
+  async #readGap(gap: Gap): Promise<void> {
+    const { source, mapping, form, sink } = this.#work
+    const builder = new ExtentBuilder(
+      gap.partition,
+      { targetBytes: this.#extentBytes, exact: sink.extentBytes.exact },
+      { nextSequence: () => this.#deal.nextSequence(gap.partition.id), start: gap.from ?? START },
+    )
+    const options = { form, from: gap.from, until: gap.until, signal: this.#signal }
+    for await (const batch of source.read(gap.partition, options))
+      for (const extent of builder.add(mapping.apply(batch))) await this.#deal.offer(extent, this.#signal)
+    for (const extent of builder.finish(gap.last)) await this.#deal.offer(extent, this.#signal)
+  }
+
+  /** A lane is opened when its first extent is there, and opened anew after it broke. */
+  async #runLane(index: number): Promise<void> {
+    let lane: Lane | null = null
+    let sealed: Receipt[] = []
+    try {
+      for (;;) {
+        const loaded = await this.#deal.take(this.#signal, () => index < this.#limiter.limit)
+        if (loaded === null) break
+        try {
+          lane ??= await this.#work.sink.openLane({ signal: this.#signal })
+          const receipt = await this.#write(lane, loaded)
+          if (!receipt.durable) sealed.push(receipt)
+        } catch (thrown) {
+          await lane?.abort(thrown)
+          lane = null
+          await this.#dealAgain(loaded, sealed, thrown)
+          sealed = []
+        }
+      }
+      await lane?.close()
+    } catch (thrown) {
+      await lane?.abort(thrown)
+      throw thrown
+    }
+  }
+
+  async #write(lane: Lane, loaded: LoadedExtent): Promise<Receipt> {
+    const beganMs = performance.now()
+    for (const batch of loaded.batches) {
+      await lane.write(batch)
+      this.#signal.throwIfAborted()
+    }
+    const receipt = await lane.seal(loaded.extent)
+    this.#lastProgressMs = performance.now()
+    this.#failures = 0
+    this.#limiter.completed(loaded.batches.reduce((sum, batch) => sum + byteSize(batch), 0), performance.now() - beganMs)
+    const complete = this.#deal.sealed(receipt)
+    const partition = this.#deal.partition(receipt.extent.partition)
+    if (complete && partition !== undefined)
+      await this.#work.sink.endPartition?.(partition, this.#deal.receiptsOf(partition.id), { signal: this.#signal })
+    return receipt
+  }
+
+  /** @throws the error, where it can't be helped by trying again */
+  async #dealAgain(loaded: LoadedExtent, sealed: readonly Receipt[], thrown: unknown): Promise<void> {
+    const error = toSluiceError(thrown)
+    const { sink, source, retryForMs, progressor } = this.#work
+    const isSealed = this.#deal.receiptsOf(loaded.extent.partition).some((receipt) => receipt.extent === loaded.extent)
+    if (this.#signal.aborted || !error.retryable || sink.lanes.ordered || isSealed || (sealed.length > 0 && !source.replayable)) throw error
+    const waitMs = Math.max(backoffMs(this.#failures, error.code === 'SLUICE_THROTTLED'), error.retryAfterMs ?? 0)
+    if (performance.now() + waitMs - this.#lastProgressMs > retryForMs) throw error
+    this.#failures += 1
+    progressor.waiting(error, waitMs)
+    this.#deal.voided(sealed.map((receipt) => receipt.extent))
+    this.#deal.putBack(loaded)
+    await delay(waitMs, undefined, { signal: this.#signal })
+  }
+}
+
+function laneCount(sink: Sink, wanted: number | 'auto'): number {
+  return Math.max(1, Math.min(sink.lanes.max, wanted === 'auto' ? MOST_LANES : wanted))
+}
+
+/** As the sink likes it, but within `--max-memory`: each reader and lane holds an extent, the queue one more. */
+function extentBytes(work: JobWork, lanes: number): number {
+  const { target, exact } = work.sink.extentBytes
+  if (exact || work.maxMemoryBytes === null) return target
+  const held = Math.min(lanes, work.partitions.length) + lanes + QUEUED_EXTENTS + 1
+  return Math.max(256 * 1024, Math.min(target, Math.floor(work.maxMemoryBytes / 2 / held)))
+}
+
+export function countMoved(receipts: readonly Receipt[]): Moved {
+  let [rowsRead, rowsWritten, filtered, bytesWritten] = [0, 0, 0, 0]
+  for (const receipt of receipts) {
+    rowsRead += receipt.extent.rows + receipt.extent.filtered
+    filtered += receipt.extent.filtered
+    rowsWritten += receipt.rowsWritten
+    bytesWritten += receipt.bytesWritten
+  }
+  return { rowsRead, rowsWritten, filtered, bytesWritten }
+}
+
+function unbalanced(moved: Moved): SluiceError {
+  return new SluiceError('SLUICE_COUNTS', `${moved.rowsRead} rows were read, but ${moved.rowsWritten} written and ${moved.filtered} skipped`)
+}
+
+function notReplayable(): SluiceError {
+  return new SluiceError('SLUICE_NOT_REPLAYABLE', 'rows were lost on the way, and the source can be read only once')
+}
