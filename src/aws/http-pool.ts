@@ -29,6 +29,8 @@ export interface HttpRequest {
   /** Sent in slices of at most 256 KiB; not copied, so not to be changed until the answer is there. */
   readonly body?: readonly Uint8Array[] | undefined
   readonly signal: AbortSignal
+  /** Instead of the pool's, where a server may brood for long. */
+  readonly stallTimeoutMs?: number | undefined
   /** Named in errors instead of origin and path. */
   readonly label?: string | undefined
 }
@@ -138,6 +140,9 @@ function dispatchOptions(request: HttpRequest): Dispatcher.DispatchOptions & { o
     path: request.path,
     method: request.method,
     headers,
+    ...(request.stallTimeoutMs === undefined
+      ? {}
+      : { headersTimeout: request.stallTimeoutMs, bodyTimeout: request.stallTimeoutMs }),
     // One write of a whole part would count as one byte for the stall timer; slices renew it as they leave.
     body: length === 0 ? null : (slices(body) as unknown as Dispatcher.DispatchOptions['body'] & object),
   }
