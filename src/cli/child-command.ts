@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { SluiceError } from '../core/errors.ts'
+import type { Environment } from '../core/options.ts'
+
+/** A command's JSON is a few KiB; one of thousands of partitions still fits. */
+const MOST_OUTPUT_BYTES = 16 * 1024 * 1024
+
+interface Child {
+  readonly words: readonly string[]
+  readonly env: Environment
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs another sluice command in a process of its own, so that its memory and its CPU are its own; its progress goes to our
+ * standard error. Resolves with its exit code and the JSON that it printed.
+ *
+ * @throws SLUICE_INTERRUPTED, SLUICE_INTERNAL where it printed no JSON
+ */
+export async function runChild(o: Child): Promise<{ code: number; json: unknown }> {
+  const child = spawn(process.execPath, [scriptPath(), ...o.words], {
+    env: o.env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const stop = (): void => void child.kill('SIGTERM')
+  o.signal.addEventListener('abort', stop, { once: true })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    if (output.length < MOST_OUTPUT_BYTES) output += text
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  o.signal.removeEventListener('abort', stop)
+  o.signal.throwIfAborted()
+  return { code: code ?? 1, json: parse(output, o.words) }
+}
+
+/** `sluice dev` as a background process that ends when we do: it watches the IPC channel. Resolves once its services run. */
+export async function startDevProcess(
+  signal: AbortSignal,
+): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
+  // A process group of its own: Ctrl-C ends the commands that use the services before the services.
+  const child = spawn(process.execPath, [scriptPath(), 'dev', '--postgres', '--s3', '--json', '-q'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  const closed = once(child, 'close')
+  const stop = async (): Promise<void> => {
+    if (child.connected) child.disconnect()
+    await closed
+  }
+  signal.addEventListener('abort', () => child.connected && child.disconnect(), { once: true })
+  const line = await Promise.race([firstLine(child.stdout ?? Readable.from([])), closed.then(() => null)])
+  signal.throwIfAborted()
+  if (line === null)
+    throw new SluiceError('SLUICE_LOCAL_IO', 'the embedded services did not start', { hint: 'see the error above' })
+  const { env } = parse(line, ['dev']) as { env: Record<string, string> }
+  return { env, stop }
+}
+
+async function firstLine(stream: NodeJS.ReadableStream): Promise<string | null> {
+  let text = ''
+  stream.setEncoding('utf8')
+  for await (const piece of stream) {
+    text += String(piece)
+    if (text.includes('\n')) return text.slice(0, text.indexOf('\n'))
+  }
+  return null
+}
+
+function parse(output: string, words: readonly string[]): unknown {
+  try {
+    return JSON.parse(output.trim().split('\n').at(-1) ?? '')
+  } catch (error) {
+    throw new SluiceError('SLUICE_INTERNAL', `sluice ${words[0] ?? ''} printed no result`, { cause: error })
+  }
+}
+
+function scriptPath(): string {
+  return process.argv[1] ?? ''
+}

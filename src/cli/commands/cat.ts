@@ -1,0 +1,17 @@
+import { toSluiceError } from '../../core/errors.ts'
+import { cat } from '../../index.ts'
+import type { RunCommand } from '../context.ts'
+
+/** `sluice cat URL`: the bytes, decompressed, or the rows. */
+export const run: RunCommand = async ({ operands, options, own, env, interruption }) => {
+  const [url = ''] = operands
+  const stdin = url === '-' ? process.stdin : undefined
+  try {
+    await cat(url, { options, as: own.as, env, stdin, stdout: process.stdout, signal: interruption.signal })
+  } catch (thrown) {
+    // What the reader of a closed pipe no longer wants is no error of the source's.
+    if (interruption.brokenPipe) return 141
+    throw toSluiceError(thrown)
+  }
+  return 0
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+
+/** From dist/cli/main.js and from src/cli/main.ts alike, package.json lies two folders up. */
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+const words = process.argv.slice(2)
+if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
+  process.stdout.write(`${version()}\n`)
+} else {
+  const { run } = await import('./run.ts')
+  await run({ words, version: version() })
+}
