@@ -221,7 +221,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: [
       { about: 'all commands', command: 'sluice help' },
       { about: 'flags and examples of one', command: 'sluice help copy' },
-      { about: 'the same', command: 'sluice copy --help' },
+      { about: 'the same as sluice cp --help', command: 'sluice help cp' },
     ],
   },
 ]
