@@ -1,0 +1,78 @@
+import { stat, unlink } from 'node:fs/promises'
+import { SluiceError } from '../core/errors.ts'
+import type { Abortable, ByteRange, ObjectInfo, ObjectWriter, WritableStore, WriteOptions } from '../core/ports.ts'
+import { openFileWriter, removeTemporary } from './local/file-writer.ts'
+import { listFiles, type ListOptions } from './local/list-folder.ts'
+import { localErrorCode, translateLocalError } from './local/local-error.ts'
+import { infoOf, isSpecial, statOf } from './local/local-info.ts'
+import { readRegular, readSpecial } from './local/read-file.ts'
+import { openSpecialWriter } from './local/special-writer.ts'
+import { parseIntent } from './local/temporary-name.ts'
+
+/** Eight MiB: large enough that a write costs nothing beside its bytes, small enough for several in flight. */
+const PART_BYTES = 8 * 1024 * 1024
+
+/** Descriptors of this process by name: written in place even where a plain file lies behind them. */
+const OWN_DESCRIPTOR = /^(\/dev\/(stdout|stderr|fd\/\d+)|\/proc\/self\/fd\/\d+)$/
+
+/** The local store's own `list` can leave folders out. */
+export interface LocalStore extends WritableStore {
+  list(prefix: string, o: ListOptions): AsyncIterable<ObjectInfo>
+}
+
+/**
+ * Files of this machine; a key is an absolute path. Reads are pinned to time, size and inode. Writes go to a temporary name in the same
+ * folder and are synced before the file gets its own; a writer that is taken up again begins anew (`present` is empty), since a
+ * crash may have lost any of its parts. FIFOs, terminals and devices are read once, and written in place.
+ */
+export function createLocalStore(): LocalStore {
+  const taken = new Set<string>()
+  return {
+    head: async (key, o) => {
+      o.signal.throwIfAborted()
+      return infoOf(key, await statOf(key))
+    },
+    read: (info, range, o) => (info.ranged ? readRegular(info, range, o) : readOnce(info, range, { ...o, taken })),
+    list: (prefix, o) => listFiles(prefix, o),
+    partBytes: (_size, wanted) => Math.max(1, wanted ?? PART_BYTES),
+    openWriter,
+    discard: async (intent, o) => {
+      o.signal.throwIfAborted()
+      const ours = parseIntent(intent)
+      if (ours !== null) await removeTemporary(ours)
+    },
+    delete: async (key, o) => {
+      o.signal.throwIfAborted()
+      await unlink(key).catch((error: unknown) => {
+        if (localErrorCode(error) !== 'ENOENT') throw translateLocalError(error, key)
+      })
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+/** `taken` grows by one name for each FIFO or device that is read. */
+async function* readOnce(
+  info: ObjectInfo,
+  range: ByteRange,
+  o: Abortable & { taken: Set<string> },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (o.taken.has(info.key)) {
+    throw new SluiceError('SLUICE_NOT_REPLAYABLE', 'a FIFO or device can be read only once', {
+      where: { url: info.url },
+      hint: 'write it to a file first, and load that',
+    })
+  }
+  o.taken.add(info.key)
+  yield* readSpecial(info, range, o)
+}
+
+async function openWriter(key: string, options: WriteOptions, o: Abortable): Promise<ObjectWriter> {
+  o.signal.throwIfAborted()
+  const there = await stat(key, { bigint: true }).catch((error: unknown) => {
+    if (localErrorCode(error) === 'ENOENT') return null
+    throw translateLocalError(error, key)
+  })
+  if (there !== null && (isSpecial(there) || OWN_DESCRIPTOR.test(key))) return openSpecialWriter(key, there.isFIFO(), o)
+  return openFileWriter(key, options, o)
+}
