@@ -54,7 +54,11 @@ export class Interruption {
   }
 
   #outputBroke(error: NodeJS.ErrnoException): void {
-    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
+    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') {
+      const code = error.code === 'ENOSPC' ? 'SLUICE_DISK_FULL' : 'SLUICE_LOCAL_IO'
+      this.#controller.abort(new SluiceError(code, `standard output: ${error.message}`, { cause: error }))
+      return
+    }
     if (this.#brokenPipe) return
     this.#brokenPipe = true
     this.#controller.abort(new SluiceError('SLUICE_INTERRUPTED', 'the reader of standard output went away'))

@@ -19,7 +19,9 @@ export async function runJob(
   start: (watch: Watch) => Promise<JobResult>,
 ): Promise<number> {
   const { interruption, own, screen, style } = context
-  const progress = new ProgressView(screen, style, own.quiet === true ? 'none' : (own.progress ?? 'auto'))
+  // Data and a bar on one terminal would mix.
+  const usual = dataOnStdout && process.stdout.isTTY ? 'none' : 'auto'
+  const progress = new ProgressView(screen, style, own.quiet === true ? 'none' : (own.progress ?? usual))
   let result: JobResult
   try {
     result = withResumeCommand(await start({ signal: interruption.signal, onEvent: progress.listen }), context)
@@ -37,7 +39,10 @@ export async function runJob(
 }
 
 function printResult(result: JobResult, { screen, style }: CommandContext): void {
-  if (result.error !== undefined) screen.line(renderError(result.error, style))
+  // That the user stopped it is no error.
+  if (result.error?.code === 'SLUICE_INTERRUPTED')
+    screen.print('warn', `${style.yellow('stopped:')} ${result.error.message}`)
+  else if (result.error !== undefined) screen.line(renderError(result.error, style))
   const moved = result.rowsRead > 0 || result.bytesWritten > 0
   if (result.error === undefined || moved) screen.print('info', renderSummary(result, style))
   if (result.resumeCommand !== null && (!moved || !screen.shows('info')))

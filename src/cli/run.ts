@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { SluiceError, toSluiceError } from '../core/errors.ts'
-import { type CommandName, type CommandSpec, COMMANDS, findCommand, NOT_YET_COMMANDS } from './command-table.ts'
+import { chooseCommand } from './choose-command.ts'
+import type { CommandName, CommandSpec } from './command-table.ts'
 import { mergeSettings } from './config.ts'
 import {
   type CommandContext,
@@ -10,11 +10,10 @@ import {
   splitSettings,
   stateDirOf,
 } from './context.ts'
-import { errorExitCode, EXIT } from './exit-code.ts'
+import { EXIT } from './exit-code.ts'
+import { reportFailure } from './failure.ts'
 import { Interruption } from './interruption.ts'
-import { nearest } from './nearest.ts'
 import { checkOperands, type ParsedLine, parseFlags } from './parse-flags.ts'
-import { renderError, reportedError } from './report.ts'
 
 /** Each command is loaded when it is run, and not before. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<{ readonly run: RunCommand }>>> = {
@@ -50,10 +49,14 @@ export async function run(line: CommandLine): Promise<never> {
 
 async function dispatch(line: CommandLine, interruption: Interruption): Promise<number> {
   let own: OwnSettings = {}
+  let operands: readonly string[] | null = null
+  const fail = (thrown: unknown): number => reportFailure(thrown, { words: line.words, operands, own, interruption })
+  process.once('uncaughtException', (thrown) => process.exit(fail(thrown)))
   try {
     const { spec, rest } = chooseCommand(line.words)
     if (spec === null) return await shortHelp(line)
     const parsed = parseFlags(spec, rest)
+    operands = parsed.operands
     own = splitSettings(spec, parsed.values).own
     if (parsed.values.has('help')) return await commandHelp(spec, own)
     checkOperands(spec, parsed.operands)
@@ -62,40 +65,8 @@ async function dispatch(line: CommandLine, interruption: Interruption): Promise<
     const command = await LOADERS[spec.name]()
     return await command.run(context)
   } catch (thrown) {
-    return report(thrown, own, interruption)
+    return fail(thrown)
   }
-}
-
-/** The command that the first word names. `--help` anywhere before it is `help`; no word at all is null. */
-function chooseCommand(words: readonly string[]): { spec: CommandSpec | null; rest: readonly string[] } {
-  const first = words[0]
-  if (first === undefined) return { spec: null, rest: [] }
-  if (first === '--help' || first === '-h') return { spec: commandNamed('help'), rest: words.slice(1) }
-  if (first.startsWith('-') && first !== '-') {
-    throw new SluiceError('SLUICE_USAGE', `${first} comes before a command`, {
-      hint: 'sluice COMMAND [flags]; sluice help lists the commands',
-    })
-  }
-  return { spec: commandNamed(first), rest: words.slice(1) }
-}
-
-/** @throws SLUICE_USAGE, SLUICE_NOT_YET */
-function commandNamed(name: string): CommandSpec {
-  const spec = findCommand(name)
-  if (spec !== undefined) return spec
-  if (Object.hasOwn(NOT_YET_COMMANDS, name)) {
-    throw new SluiceError('SLUICE_NOT_YET', `sluice ${name} is not built yet (${NOT_YET_COMMANDS[name] ?? ''})`, {
-      hint: 'sluice help lists what is',
-    })
-  }
-  const known = [
-    ...COMMANDS.flatMap((command) => [command.name, ...(command.alias === undefined ? [] : [command.alias])]),
-    ...Object.keys(NOT_YET_COMMANDS),
-  ]
-  const meant = nearest(name, known)
-  throw new SluiceError('SLUICE_USAGE', `unknown command ${name}${meant === null ? '' : `; did you mean ${meant}?`}`, {
-    hint: 'sluice help lists the commands',
-  })
 }
 
 function createContext(
@@ -134,24 +105,6 @@ async function commandHelp(spec: CommandSpec, own: OwnSettings): Promise<number>
   const { renderCommandHelp } = await import('./help.ts')
   await printOut(`${renderCommandHelp(spec, createScreen(own, process.env).outStyle)}\n`)
   return EXIT.done
-}
-
-/** An error that no job's result carries. With `--json` the object is on standard output too. */
-function report(thrown: unknown, own: OwnSettings, interruption: Interruption): number {
-  const error = toSluiceError(thrown)
-  const code = errorExitCode(error, interruption.received)
-  if (interruption.brokenPipe) return code
-  const { screen, style } = createScreen(own, process.env)
-  screen.line(renderError(reportedError(error), style))
-  if (own.verbose === true) screen.line(style.dim(stackOf(thrown)))
-  if (own.json === true) process.stdout.write(`${JSON.stringify({ status: 'failed', error: reportedError(error) })}\n`)
-  return code
-}
-
-function stackOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown)
-  const cause = thrown.cause instanceof Error ? `\ncaused by ${thrown.cause.stack ?? thrown.cause.message}` : ''
-  return `${thrown.stack ?? thrown.message}${cause}`
 }
 
 async function printOut(text: string): Promise<void> {

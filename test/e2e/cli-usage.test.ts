@@ -17,7 +17,7 @@ const sluice = (...words: string[]) => cli(words, { cwd: folder, env: { XDG_STAT
 describe('usage errors', () => {
   it.each<[string, string[], string]>([
     ['unknown command', ['cpoy'], 'error: unknown command cpoy; did you mean copy?  [SLUICE_USAGE]'],
-    ['flag before the command', ['--json', 'copy'], 'error: --json comes before a command  [SLUICE_USAGE]'],
+    ['flag before the command', ['--quiet', 'copy'], 'error: --quiet comes before a command  [SLUICE_USAGE]'],
     [
       'unknown flag',
       ['copy', 'people.csv', 'out.csv', '--delimter', ';'],
@@ -81,12 +81,31 @@ describe('usage errors', () => {
     },
   )
 
+  it('are the same by help for a command', async () => {
+    expect((await sluice('help', 'compare')).stderr).toContain('[SLUICE_NOT_YET]')
+    expect((await sluice('help', 'verfy')).stderr).toContain('did you mean verify?')
+  })
+
   it('are an object on standard output, too, with --json', async () => {
     const { code, stdout } = await sluice('copy', 'people.csv', 'out.csv', '--json', '--mode', 'truncate')
     expect(code).toBe(2)
     expect(JSON.parse(stdout)).toMatchObject({ status: 'failed', error: { code: 'SLUICE_USAGE', where: null } })
     expect(stdout.trimEnd().split('\n')).toHaveLength(1)
   })
+})
+
+describe('with SINK -', () => {
+  it.each([[['--mode', 'truncate']], [['--nonsense']]])(
+    '%j: the object is the last line of standard error',
+    async (flags) => {
+      const { code, stdout, stderr } = await sluice('copy', 'people.csv', '--delimiter', ';', '-', '--json', ...flags)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+        status: 'failed',
+        error: { code: 'SLUICE_USAGE' },
+      })
+    },
+  )
 })
 
 describe('config file', () => {

@@ -1,28 +1,12 @@
-import { SluiceError } from '../../core/errors.ts'
-import { COMMANDS, findCommand } from '../command-table.ts'
+import { commandNamed } from '../choose-command.ts'
 import type { RunCommand } from '../context.ts'
 import { renderCommandHelp, renderHelp } from '../help.ts'
-import { nearest } from '../nearest.ts'
 
-/** `sluice help [COMMAND]`. @throws SLUICE_USAGE */
+/** `sluice help [COMMAND]`. @throws SLUICE_USAGE, SLUICE_NOT_YET */
 export const run: RunCommand = async ({ operands, outStyle, version, print }) => {
   const name = operands[0]
-  if (name === undefined) {
-    await print(`${renderHelp(version, outStyle)}\n`)
-    return 0
-  }
-  const spec = findCommand(name)
-  if (spec === undefined) {
-    const meant = nearest(
-      name,
-      COMMANDS.map((command) => command.name),
-    )
-    throw new SluiceError(
-      'SLUICE_USAGE',
-      `unknown command ${name}${meant === null ? '' : `; did you mean ${meant}?`}`,
-      { hint: 'sluice help lists the commands' },
-    )
-  }
-  await print(`${renderCommandHelp(spec, outStyle)}\n`)
+  await print(
+    `${name === undefined ? renderHelp(version, outStyle) : renderCommandHelp(commandNamed(name), outStyle)}\n`,
+  )
   return 0
 }
