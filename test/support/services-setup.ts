@@ -48,7 +48,7 @@ async function startAll(): Promise<Running> {
   removeStaleFolders()
   const started = await Promise.allSettled([startPostgres15(), startPostgres18(), startVersitygw(), startSeaweedfs()])
   const stop = async (): Promise<void> => {
-    await Promise.allSettled(started.map((result) => (result.status === 'fulfilled' ? result.value.stop() : undefined)))
+    await Promise.allSettled(started.flatMap((result) => (result.status === 'fulfilled' ? [result.value.stop()] : [])))
   }
   const [postgres15, postgres18, versitygw, seaweedfs] = started
   if (
