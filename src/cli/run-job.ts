@@ -39,13 +39,12 @@ export async function runJob(
 }
 
 function printResult(result: JobResult, { screen, style }: CommandContext): void {
-  // That the user stopped it is no error.
-  if (result.error?.code === 'SLUICE_INTERRUPTED')
-    screen.print('warn', `${style.yellow('stopped:')} ${result.error.message}`)
-  else if (result.error !== undefined) screen.line(renderError(result.error, style))
+  // That the user stopped it is no error, and was said already.
+  const interrupted = result.error?.code === 'SLUICE_INTERRUPTED'
+  if (result.error !== undefined && !interrupted) screen.line(renderError(result.error, style))
   const moved = result.rowsRead > 0 || result.bytesWritten > 0
-  if (result.error === undefined || moved) screen.print('info', renderSummary(result, style))
-  if (result.resumeCommand !== null && (!moved || !screen.shows('info')))
+  if (result.error === undefined || interrupted || moved) screen.print('info', renderSummary(result, style))
+  if (result.resumeCommand !== null && !(screen.shows('info') && (moved || interrupted)))
     screen.line(`resume: ${style.bold(result.resumeCommand)}`)
 }
 
