@@ -1,5 +1,5 @@
 /** A line of a command's help that can be typed as it stands. */
-export interface Example {
+interface Example {
   readonly about: string
   readonly command: string
 }
@@ -19,23 +19,20 @@ export interface CommandSpec {
   readonly examples: readonly Example[]
 }
 
-export const COMMAND_NAMES = [
-  'copy',
-  'plan',
-  'inspect',
-  'cat',
-  'ls',
-  'verify',
-  'jobs',
-  'show',
-  'resume',
-  'dev',
-  'demo',
-  'completion',
-  'help',
-] as const
-
-export type CommandName = (typeof COMMAND_NAMES)[number]
+export type CommandName =
+  | 'copy'
+  | 'plan'
+  | 'inspect'
+  | 'cat'
+  | 'ls'
+  | 'verify'
+  | 'jobs'
+  | 'show'
+  | 'resume'
+  | 'dev'
+  | 'demo'
+  | 'completion'
+  | 'help'
 
 /** Commands of the specification that are refused by name for now, each with what it will do. */
 export const NOT_YET_COMMANDS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { SluiceError } from '../core/errors.ts'
 
 /** A running service. */
-export interface Service {
+interface Service {
   readonly name: string
   /** Without a secret: the password is in the environment. */
   readonly url: string

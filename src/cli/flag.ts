@@ -60,6 +60,6 @@ export function flag(spelling: string, about: string, details: FlagDetails): Fla
 }
 
 /** "retry-for" → "retryFor" */
-export function camelCase(name: string): string {
+function camelCase(name: string): string {
   return name.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -5,7 +5,7 @@ export interface TextSink {
   readonly columns?: number | undefined
 }
 
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Standard error: lines, and below them one status line that is drawn anew. */
