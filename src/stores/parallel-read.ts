@@ -15,6 +15,7 @@ export interface ParallelReadOptions extends Abortable {
  *
  * @throws what the store's `read` throws, in the order of the bytes; SLUICE_SOURCE_SHORT where a range had too few
  */
+// oxlint-disable-next-line max-params -- the three of Store.read, and how
 export async function* readParallel(
   store: Store,
   info: ObjectInfo,
@@ -36,7 +37,7 @@ export async function* readParallel(
     const limit = Math.max(1, typeof options.inFlight === 'number' ? options.inFlight : options.inFlight())
     while (queue.length < limit && next < end) {
       const piece = { start: next, end: Math.min(end, next + options.rangeBytes) }
-      queue.push(new Fetch(store, info, piece, stop.signal))
+      queue.push(new Fetch(store.read(info, piece, { signal: stop.signal }), { url: info.url, ...piece }))
       next = piece.end
     }
   }
@@ -54,6 +55,10 @@ export async function* readParallel(
   }
 }
 
+interface Piece extends ByteRange {
+  readonly url: string
+}
+
 /** One range on its way: runs at once and at full speed, keeps what nobody has taken yet (at most the range). */
 class Fetch {
   /** Resolves when the range is in, or failed, or was stopped; never rejects. */
@@ -64,8 +69,8 @@ class Fetch {
   #failure: { readonly error: unknown } | null = null
   #wake: (() => void) | null = null
 
-  constructor(store: Store, info: ObjectInfo, range: ByteRange, signal: AbortSignal) {
-    this.settled = this.#run(store, info, { range, signal })
+  constructor(chunks: AsyncIterable<Uint8Array>, piece: Piece) {
+    this.settled = this.#run(chunks, piece)
   }
 
   async next(): Promise<Uint8Array | null> {
@@ -87,18 +92,17 @@ class Fetch {
     }
   }
 
-  async #run(store: Store, info: ObjectInfo, o: { range: ByteRange; signal: AbortSignal }): Promise<void> {
-    const { start, end } = o.range
+  async #run(chunks: AsyncIterable<Uint8Array>, { url, start, end }: Piece): Promise<void> {
     try {
       let at = start
-      for await (const chunk of store.read(info, o.range, { signal: o.signal })) {
+      for await (const chunk of chunks) {
         at += chunk.byteLength
         this.#chunks.push(chunk)
         this.#wakeUp()
       }
       if (at !== end) {
         throw new SluiceError('SLUICE_SOURCE_SHORT', `${at - start} bytes came where ${end - start} were asked for`, {
-          where: { url: info.url, byte: at },
+          where: { url, byte: at },
         })
       }
     } catch (error) {
