@@ -148,7 +148,7 @@ export function prepareTools(say) {
       get()
     } catch (error) {
       missing.push(name)
-      say(`${name}: ${error.message}`)
+      say(`${name}: ${String(error)}`)
     }
   }
   return missing
