@@ -180,7 +180,13 @@ async function startServer(o: {
     child.once('error', () => done(false)).once('exit', () => done(false))
     for (const signal of [timeout, o.signal]) signal.addEventListener('abort', () => done(false), { once: true })
   })
-  if (ready) return child
+  if (ready) {
+    // A process that ends at once leaves no server behind: SIGQUIT is PostgreSQL's immediate shutdown.
+    const quit = (): void => void child.kill('SIGQUIT')
+    process.once('exit', quit)
+    child.once('exit', () => process.off('exit', quit))
+    return child
+  }
   await stopServer(child)
   o.signal.throwIfAborted()
   throw failed('PostgreSQL did not start', log())

@@ -5,12 +5,19 @@ import { EXIT, signalExitCode, type StopSignal } from './exit-code.ts'
 const LONGEST_STOP_MS = 9000
 
 /**
+ * A signal that comes again this soon is the same one: npm and timeout(1) pass on what the terminal or they themselves sent to
+ * the whole process group already.
+ */
+const SAME_SIGNAL_MS = 100
+
+/**
  * What ends the process from outside: SIGINT, SIGTERM, a reader of standard output that went away. The first aborts `signal`, so
  * that the job stops cleanly; a second one, or 9 s, ends the process at once.
  */
 export class Interruption {
   readonly #controller = new AbortController()
   #received: StopSignal | null = null
+  #receivedMs = 0
   #brokenPipe = false
   #onStop: (signal: StopSignal) => void = () => undefined
 
@@ -43,8 +50,12 @@ export class Interruption {
   }
 
   #stop(name: StopSignal): void {
-    if (this.#received !== null) process.exit(signalExitCode(name))
+    if (this.#received !== null) {
+      if (performance.now() - this.#receivedMs < SAME_SIGNAL_MS) return
+      process.exit(signalExitCode(name))
+    }
     this.#received = name
+    this.#receivedMs = performance.now()
     this.#onStop(name)
     this.#controller.abort(new SluiceError('SLUICE_INTERRUPTED', `stopped by ${name}`))
     setTimeout(() => {

@@ -33,6 +33,8 @@ describe('dev', () => {
       for (const port of ports) expect(await listens(port)).toBe(true)
       expect((await fetch(`${env['AWS_ENDPOINT_URL_S3'] ?? ''}/sluice`)).status).toBeLessThan(500)
     } finally {
+      // Twice in a row is what timeout(1) and npm make of one: it counts once.
+      child.kill('SIGTERM')
       child.kill('SIGTERM')
     }
     const [code] = (await once(child, 'close')) as [number | null]

@@ -15,18 +15,26 @@ export interface CliOptions {
   readonly cwd?: string
   /** Added to an environment that has PATH and HOME only, so that nothing of the developer's own has a say. */
   readonly env?: Readonly<Record<string, string>>
+  /** `open`: a pipe that never ends, as long as the caller does not end it. Nothing by default. */
+  readonly stdin?: 'open'
 }
 
-/** Starts sluice; nothing is on its standard input. */
+/** Starts sluice. */
 export function startCli(words: readonly string[], o: CliOptions = {}) {
   if (!existsSync(MAIN)) throw new Error(`${MAIN} is not there: npm run build`)
   const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...o.env }
-  return spawn(process.execPath, [MAIN, ...words], { env, cwd: o.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [MAIN, ...words], { env, cwd: o.cwd, stdio: ['pipe', 'pipe', 'pipe'] })
+  if (o.stdin !== 'open') child.stdin.end()
+  return child
 }
 
 /** Runs sluice to its end. */
 export async function cli(words: readonly string[], o: CliOptions = {}): Promise<Ended> {
-  const child = startCli(words, o)
+  return ended(startCli(words, o))
+}
+
+/** What a process that was started says until it ends. */
+export async function ended(child: ReturnType<typeof startCli>): Promise<Ended> {
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
