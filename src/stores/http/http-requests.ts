@@ -23,56 +23,25 @@ export interface HttpRequests {
   send(key: string, o: GetOptions): Promise<HttpResponse>
 }
 
-/** `goals` hold the last redirect's goal for each key that was asked for in this store's life. */
+/** Keeps the last redirect's goal for each key that it was asked for. */
 export function createHttpRequests(pool: HttpPool): HttpRequests {
   const goals = new Map<string, Target>()
 
-  async function once(key: string, target: Target, o: GetOptions): Promise<HttpResponse> {
-    const { authorization, url } = target
-    const headers = { 'accept-encoding': 'identity', accept: '*/*', 'user-agent': 'sluice', ...o.headers }
-    try {
-      return await pool.request({
-        method: o.method ?? 'GET',
-        origin: url.origin,
-        path: url.pathname + url.search,
-        headers: authorization === null ? headers : { ...headers, authorization },
-        signal: o.signal,
-        label: redactUrl(target.url.href),
-      })
-    } catch (error) {
-      if (!(error instanceof SluiceError) || error.code !== 'SLUICE_UNREACHABLE' || pool.hasAnswered(url.origin))
-        throw error
-      const { code, message, where, hint, cause } = error
-      throw new SluiceError(code, message, { where, hint, cause, retryable: false }).at({ url: redactUrl(key) })
-    }
-  }
-
-  async function follow(key: string, start: Target, o: GetOptions): Promise<HttpResponse> {
-    let target = start
-    for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
-      const response = await once(key, target, o)
-      if (!REDIRECTS.has(response.status)) {
-        if (response.status < 400) goals.set(key, target)
-        return response
-      }
-      await response.body.discard()
-      target = redirected(target, response.headers.location, redactUrl(key))
-    }
-    throw new SluiceError('SLUICE_PROTOCOL', `the server redirects more than ${MOST_REDIRECTS} times`, {
-      where: { url: redactUrl(key) },
-      hint: 'check the URL: the redirects may lead in a circle',
-    })
+  async function ask(key: string, start: Target, o: GetOptions): Promise<HttpResponse> {
+    const { response, target } = await follow(pool, { key, start }, o)
+    if (response.status < 400) goals.set(key, target)
+    return response
   }
 
   return {
     async send(key, o) {
       const goal = goals.get(key)
-      let response = await follow(key, goal ?? parseTarget(key), o)
+      let response = await ask(key, goal ?? parseTarget(key), o)
       if (goal !== undefined && [401, 403, 404, 410].includes(response.status)) {
         // A signed goal expires: the server that redirected us makes a new one. The pin tells whether it is the same file.
         await response.body.discard()
         goals.delete(key)
-        response = await follow(key, parseTarget(key), o)
+        response = await ask(key, parseTarget(key), o)
       }
       if (response.status >= 400 && response.status !== 416) {
         await response.body.discard()
@@ -80,5 +49,46 @@ export function createHttpRequests(pool: HttpPool): HttpRequests {
       }
       return response
     },
+  }
+}
+
+/** Up to ten redirects. */
+async function follow(
+  pool: HttpPool,
+  from: { key: string; start: Target },
+  o: GetOptions,
+): Promise<{ response: HttpResponse; target: Target }> {
+  const shownUrl = redactUrl(from.key)
+  let target = from.start
+  for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
+    const response = await requestOnce(pool, target, o)
+    if (!REDIRECTS.has(response.status)) return { response, target }
+    await response.body.discard()
+    target = redirected(target, response.headers.location, shownUrl)
+  }
+  throw new SluiceError('SLUICE_PROTOCOL', `the server redirects more than ${MOST_REDIRECTS} times`, {
+    where: { url: shownUrl },
+    hint: 'check the URL: the redirects may lead in a circle',
+  })
+}
+
+async function requestOnce(pool: HttpPool, target: Target, o: GetOptions): Promise<HttpResponse> {
+  const { authorization, url } = target
+  const headers = { 'accept-encoding': 'identity', accept: '*/*', 'user-agent': 'sluice', ...o.headers }
+  try {
+    return await pool.request({
+      method: o.method ?? 'GET',
+      origin: url.origin,
+      path: url.pathname + url.search,
+      headers: authorization === null ? headers : { ...headers, authorization },
+      signal: o.signal,
+      label: redactUrl(url.href),
+    })
+  } catch (error) {
+    if (!(error instanceof SluiceError) || error.code !== 'SLUICE_UNREACHABLE' || pool.hasAnswered(url.origin))
+      throw error
+    // Nothing has ever answered there: more likely a wrong address than an outage, and to be told at once.
+    const { code, message, where, hint, cause } = error
+    throw new SluiceError(code, message, { where, hint, cause, retryable: false })
   }
 }
