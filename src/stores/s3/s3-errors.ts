@@ -32,6 +32,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   InvalidObjectState: ['SLUICE_ACCESS_DENIED', 'the object lies in an archive', 'restore it first (aws s3api restore-object)'],
   MethodNotAllowed: ['SLUICE_ACCESS_DENIED', 'the store does not allow this'],
   InvalidAccessKeyId: ['SLUICE_CREDENTIALS', 'the store does not know this access key', KEY_HINT],
+  // versitygw's word for an unknown access key, with status 404.
+  XAdminUserNotFound: ['SLUICE_CREDENTIALS', 'the store does not know this access key', KEY_HINT],
   SignatureDoesNotMatch: ['SLUICE_CREDENTIALS', 'the signature does not match: the secret key is wrong', KEY_HINT],
   InvalidSecurity: ['SLUICE_CREDENTIALS', 'the credentials are not valid', KEY_HINT],
   InvalidToken: ['SLUICE_CREDENTIALS', 'the session token is not valid', RENEW_HINT],

@@ -9,6 +9,8 @@ const parser = new XMLParser({
   removeNSPrefix: true,
   parseTagValue: false,
   trimValues: false,
+  // Go's encoder writes an ETag's quotes as &#34;.
+  htmlEntities: true,
   isArray: (name) => ['Contents', 'Upload', 'Part', 'CommonPrefixes'].includes(name),
 })
 
