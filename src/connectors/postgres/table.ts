@@ -16,6 +16,8 @@ export interface TableColumn {
   /** pg_type of the base: typtype b, c, e, r, m, p; of an array, its elements' base type and modifier, else null. */
   readonly kind: string
   readonly element: { readonly typeOid: number; readonly typmod: number; readonly type: string; readonly kind: string } | null
+  /** The fields of a composite type in its order, each as a column; else null. */
+  readonly attributes: readonly TableColumn[] | null
   readonly nullable: boolean
   readonly hasDefault: boolean
   readonly generated: boolean
@@ -157,6 +159,7 @@ interface ColumnRow {
   readonly generated: boolean
   readonly identity: string
   readonly collation: string | null
+  readonly relation: string
 }
 
 /** Domains are followed down to their base, for the column and, where that is an array, for its elements. */
@@ -170,7 +173,7 @@ WITH RECURSIVE col AS (
   SELECT b.attnum, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE b.typmod END, b.forbids_null OR t.typnotnull
     FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype = 'd'
 ), ground AS (
-  SELECT b.attnum, b.oid, b.typmod, b.forbids_null, t.typtype, t.typcategory,
+  SELECT b.attnum, b.oid, b.typmod, b.forbids_null, t.typtype, t.typcategory, t.typrelid,
          CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem END AS elem
     FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype <> 'd'
 ), element AS (
@@ -183,7 +186,7 @@ SELECT c.attname AS name, pg_catalog.format_type(c.atttypid, c.atttypmod) AS typ
        g.oid::text AS base_oid, g.typmod AS base_typmod, pg_catalog.format_type(g.oid, g.typmod) AS base_type, g.typtype AS kind,
        e.oid::text AS element_oid, e.typmod AS element_typmod, pg_catalog.format_type(e.oid, e.typmod) AS element_type, et.typtype AS element_kind,
        NOT (c.attnotnull OR g.forbids_null) AS nullable, c.atthasdef AS has_default, c.attgenerated <> '' AS generated,
-       c.attidentity AS identity, l.collname AS collation
+       c.attidentity AS identity, l.collname AS collation, g.typrelid::text AS relation
   FROM col c JOIN ground g USING (attnum)
   LEFT JOIN (element e JOIN pg_catalog.pg_type et ON et.oid = e.oid AND et.typtype <> 'd') ON e.attnum = c.attnum
   LEFT JOIN pg_catalog.pg_collation l ON l.oid = c.attcollation
@@ -191,7 +194,16 @@ SELECT c.attname AS name, pg_catalog.format_type(c.atttypid, c.atttypmod) AS typ
 
 async function readColumns(connection: PgConnection, oid: number): Promise<TableColumn[]> {
   const rows = await connection.query<ColumnRow>(COLUMNS_SQL, [oid])
-  return rows.map((row) => ({
+  const columns: TableColumn[] = []
+  for (const row of rows) {
+    const relation = row.relation === '0' || row.kind !== 'c' ? null : Number(row.relation)
+    columns.push(columnOf(row, relation === null ? null : await readColumns(connection, relation)))
+  }
+  return columns
+}
+
+function columnOf(row: ColumnRow, attributes: readonly TableColumn[] | null): TableColumn {
+  return {
     name: row.name,
     type: row.type,
     typeOid: Number(row.type_oid),
@@ -204,12 +216,13 @@ async function readColumns(connection: PgConnection, oid: number): Promise<Table
       row.element_oid === null
         ? null
         : { typeOid: Number(row.element_oid), typmod: row.element_typmod ?? -1, type: row.element_type ?? '', kind: row.element_kind ?? 'b' },
+    attributes,
     nullable: row.nullable,
     hasDefault: row.has_default && !row.generated,
     generated: row.generated,
     identity: row.identity === 'a' ? 'always' : row.identity === 'd' ? 'by-default' : null,
     collation: row.collation,
-  }))
+  }
 }
 
 interface Key {
