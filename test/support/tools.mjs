@@ -101,7 +101,7 @@ export function nodeProgram(major) {
 }
 
 export function debianPostgresFolder() {
-  if (existsSync(join(POSTGRES_FOLDER, 'initdb'))) return POSTGRES_FOLDER
+  if (['initdb', 'postgres', 'psql'].every((name) => existsSync(join(POSTGRES_FOLDER, name)))) return POSTGRES_FOLDER
   const debian = existsSync('/usr/bin/apt-get')
   if (!debian || process.getuid?.() !== 0) {
     throw new Error(
@@ -135,15 +135,15 @@ export function embeddedPostgresFolder() {
 
 export function prepareTools(say) {
   const wanted = [
-    [`PostgreSQL ${POSTGRES_MAJOR}`, debianPostgresFolder],
-    ['PostgreSQL 18', embeddedPostgresFolder],
-    [`versitygw ${VERSITYGW}`, versitygwProgram],
-    [`SeaweedFS ${SEAWEEDFS}`, seaweedfsProgram],
-    [`Node ${NODES[22]}`, () => nodeProgram(22)],
-    [`Node ${NODES[24]}`, () => nodeProgram(24)],
+    { name: `PostgreSQL ${POSTGRES_MAJOR}`, get: debianPostgresFolder },
+    { name: 'PostgreSQL 18', get: embeddedPostgresFolder },
+    { name: `versitygw ${VERSITYGW}`, get: versitygwProgram },
+    { name: `SeaweedFS ${SEAWEEDFS}`, get: seaweedfsProgram },
+    { name: `Node ${NODES[22]}`, get: () => nodeProgram(22) },
+    { name: `Node ${NODES[24]}`, get: () => nodeProgram(24) },
   ]
   const missing = []
-  for (const [name, get] of wanted) {
+  for (const { name, get } of wanted) {
     try {
       get()
     } catch (error) {
