@@ -155,11 +155,11 @@ export const COMMANDS: readonly CommandSpec[] = [
     operands: ['JOB'],
     required: 1,
     examples: [
-      { about: 'what became of a job', command: 'sluice show 20261202-141500-k3x9' },
-      { about: 'for a program', command: 'sluice show 20261202-141500-k3x9 --json' },
+      { about: 'what became of a job', command: 'sluice show 20261202-141500-3f9a2c' },
+      { about: 'for a program', command: 'sluice show 20261202-141500-3f9a2c --json' },
       {
         about: 'a job of another state folder',
-        command: 'sluice show 20261202-141500-k3x9 --state-dir /var/lib/sluice',
+        command: 'sluice show 20261202-141500-3f9a2c --state-dir /var/lib/sluice',
       },
     ],
   },
@@ -170,9 +170,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     required: 1,
     details: 'The same as the command that began it, with --job-id JOB --resume.',
     examples: [
-      { about: 'go on', command: 'sluice resume 20261202-141500-k3x9' },
-      { about: 'with its result for a program', command: 'sluice resume 20261202-141500-k3x9 --json' },
-      { about: 'without a word', command: 'sluice resume 20261202-141500-k3x9 -q' },
+      { about: 'go on', command: 'sluice resume 20261202-141500-3f9a2c' },
+      { about: 'with its result for a program', command: 'sluice resume 20261202-141500-3f9a2c --json' },
+      { about: 'without a word', command: 'sluice resume 20261202-141500-3f9a2c -q' },
     ],
   },
   {

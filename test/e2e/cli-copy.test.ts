@@ -1,0 +1,148 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { JobResult } from '../../src/core/job.ts'
+import { cli, type CliOptions, ended, MAIN, startCli } from './cli-process.ts'
+
+const PEOPLE = 'id,name\n1,Ada\n2,Grace\n'
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-copy-'))
+  writeFileSync(join(folder, 'people.csv'), PEOPLE)
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const options = (): CliOptions => ({ cwd: folder, env: { XDG_STATE_HOME: join(folder, 'state') } })
+const sluice = (...words: string[]) => cli(words, options())
+const lastLine = (text: string): unknown => JSON.parse(text.trimEnd().split('\n').at(-1) ?? '')
+
+describe('copy', () => {
+  it('prints a summary for people on standard error, and nothing else', async () => {
+    const { code, stdout, stderr } = await sluice('copy', 'people.csv', 'out.csv')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toMatch(/^done {2}23 B in /m)
+    expect(readFileSync(join(folder, 'out.csv'), 'utf8')).toBe(PEOPLE)
+  })
+
+  it('prints one line of JSON with --json, and nothing for people with -q', async () => {
+    const { code, stdout, stderr } = await sluice('cp', 'people.csv', 'out.csv', '--json', '-q')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1)
+    const result = JSON.parse(stdout) as JobResult
+    expect(result).toMatchObject({
+      status: 'done',
+      bytesWritten: 23,
+      retries: 0,
+      rejectFile: null,
+      resumeCommand: null,
+    })
+    expect(Object.keys(result)).toEqual(
+      expect.arrayContaining(['jobId', 'route', 'skipped', 'cpuMs', 'peakRssBytes', 'outputs', 'warnings']),
+    )
+  })
+
+  it('writes data to standard output where SINK is -, and its JSON to the last line of standard error', async () => {
+    const { code, stdout, stderr } = await sluice('copy', 'people.csv', '-', '--json')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: PEOPLE })
+    expect(lastLine(stderr)).toMatchObject({ status: 'done', sink: '-' })
+  })
+
+  it('refuses what is there already, with 2, and leaves it alone', async () => {
+    writeFileSync(join(folder, 'out.csv'), 'mine')
+    const { code, stderr } = await sluice('copy', 'people.csv', 'out.csv')
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^error: .*\[SLUICE_EXISTS\]$/m)
+    expect(readFileSync(join(folder, 'out.csv'), 'utf8')).toBe('mine')
+  })
+
+  it('says with 2 that a file is missing', async () => {
+    const { code, stdout } = await sluice('copy', 'missing.csv', 'out.csv', '--json')
+    expect(code).toBe(2)
+    expect(lastLine(stdout)).toMatchObject({ status: 'failed', error: { code: 'SLUICE_NOT_FOUND' } })
+    expect(readdirSync(folder).filter((name) => name !== 'state')).toEqual(['people.csv'])
+  })
+
+  it('takes settings from the environment and the config file', async () => {
+    writeFileSync(join(folder, 'sluice.config.json'), JSON.stringify({ ifExists: 'fail', quiet: true }))
+    writeFileSync(join(folder, 'out.csv'), 'old')
+    const { env, ...rest } = options()
+    const { code, stderr } = await cli(['copy', 'people.csv', 'out.csv'], {
+      ...rest,
+      env: { ...env, SLUICE_IF_EXISTS: 'overwrite' },
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(readFileSync(join(folder, 'out.csv'), 'utf8')).toBe(PEOPLE)
+  })
+})
+
+describe('jobs and show', () => {
+  it('tell of what ran', async () => {
+    const { jobId } = JSON.parse((await sluice('copy', 'people.csv', 'out.csv', '--json')).stdout) as JobResult
+    const listed = JSON.parse((await sluice('jobs', '--json')).stdout) as { jobs: { jobId: string; status: string }[] }
+    expect(listed.jobs).toEqual([expect.objectContaining({ jobId, status: 'done' })])
+    expect((await sluice('jobs')).stdout).toContain(jobId)
+    expect((await sluice('show', jobId)).stdout).toContain('done  23 B')
+    expect(JSON.parse((await sluice('show', jobId, '--json')).stdout)).toMatchObject({
+      jobId,
+      result: { status: 'done' },
+    })
+  })
+
+  it('say with 2 that there is no such job', async () => {
+    for (const command of ['show', 'resume']) {
+      const { code, stderr } = await sluice(command, 'nonesuch')
+      expect(code).toBe(2)
+      expect(stderr).toContain('[SLUICE_JOB_UNKNOWN]')
+    }
+  })
+
+  it('have nothing to tell at first', async () => {
+    expect(await sluice('jobs')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('no jobs') as string,
+    })
+  })
+})
+
+describe('a signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends a copy with %d and leaves nothing under the final name', async (signal, expected) => {
+    const child = startCli(['copy', '-', 'out.csv'], { ...options(), stdin: 'open' })
+    child.stdin.write(PEOPLE)
+    const end = ended(child)
+    while (!existsSync(join(folder, 'state'))) await delay(20)
+    await delay(200)
+    child.kill(signal)
+    const { code, stdout } = await end
+    expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
+    expect(existsSync(join(folder, 'out.csv'))).toBe(false)
+  })
+})
+
+describe('a reader that goes away', () => {
+  it.each(['cat', 'copy'])('ends %s quietly with 141', (command) => {
+    writeFileSync(join(folder, 'big.csv'), 'x'.repeat(1023).concat('\n').repeat(4096))
+    const words = command === 'cat' ? 'cat big.csv' : 'copy big.csv -'
+    const script = `"$NODE" "$MAIN" ${words} | head -c 10; echo " \${PIPESTATUS[0]}"`
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: '/nonexistent',
+      XDG_STATE_HOME: join(folder, 'state'),
+      NODE: process.execPath,
+      MAIN,
+    }
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '--noprofile', '-c', script], {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+    })
+    expect({ stdout, stderr }).toEqual({ stdout: 'xxxxxxxxxx 141\n', stderr: '' })
+  })
+})
