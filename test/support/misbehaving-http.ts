@@ -167,6 +167,8 @@ function send(entry: Served, request: IncomingMessage, answer: { response: Serve
       : answer.body.subarray(0, answer.body.byteLength + surplus)
   if (file.chunked === undefined) response.setHeader('content-length', body.byteLength + (file.lengthError ?? 0))
   if (request.method === 'HEAD') return void response.end()
+  // Otherwise Node adds the length of a body that is sent in one piece.
+  if (file.chunked !== undefined) response.flushHeaders()
   const faulty = answer.body.byteLength > 1
   if (faulty && left.cut > 0 && file.cut !== undefined) {
     left.cut -= 1
