@@ -1,13 +1,14 @@
 // `npm test`: everything that CI runs, alone on a fresh clone. Ends with the line "N passed, N failed".
 // What can't be started, a suite that crashes, and a test that is skipped all count as failed.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runChecks } from './check.mjs'
 import { buildIfNeeded, installIfNeeded } from './first-run.mjs'
 import { nodeProgram, prepareTools } from './tools.mjs'
+import { countReport } from './vitest-report.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'sluice-run-tests-'))
@@ -75,22 +76,10 @@ function runVitest(node, args) {
   })
 }
 
-/** What the report says, and what it can't say: suites that did not load, and errors outside of any test. */
-function countReport({ report, code, signal }) {
-  let result
-  try {
-    result = JSON.parse(readFileSync(report, 'utf8'))
-  } catch {
-    throw new Error(`vitest left no report (${signal ?? `exit code ${code}`})`)
-  }
-  const crashed = result.testResults.filter(
-    (suite) => suite.status === 'failed' && !suite.assertionResults.some((test) => test.status === 'failed'),
-  ).length
-  const skipped = result.numPendingTests + result.numTodoTests
-  const failed = result.numFailedTests + crashed + skipped
-  if (skipped > 0) say(`FAIL ${skipped} tests were skipped`)
-  if (result.numTotalTests === 0) throw new Error('vitest ran no test')
-  count(result.numPassedTests, failed === 0 && code !== 0 ? 1 : failed)
+async function testStage(node, args) {
+  const { passed, failed, notes } = countReport(await runVitest(node, args))
+  for (const note of notes) say(`FAIL ${note}`)
+  count(passed, failed)
 }
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -117,11 +106,9 @@ if (ready) {
     const missing = prepareTools(say)
     if (missing.length > 0) throw new Error(`missing: ${missing.join(', ')}`)
   })
-  await stage(`tests, Node ${process.versions.node}`, async () => countReport(await runVitest(process.execPath, [])))
+  await stage(`tests, Node ${process.versions.node}`, () => testStage(process.execPath, []))
   for (const major of OTHER_NODES) {
-    await stage(`unit tests, Node ${major}`, async () =>
-      countReport(await runVitest(nodeProgram(major), ['--project', 'unit'])),
-    )
+    await stage(`unit tests, Node ${major}`, () => testStage(nodeProgram(major), ['--project', 'unit']))
   }
 }
 rmSync(folder, { recursive: true, force: true })
