@@ -3,7 +3,8 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { checkOf, type ColumnCheck } from './column-check.ts'
 import { fieldText, findFieldEnd, type FieldShape } from './csv-field.ts'
 import type { TableColumn } from './table.ts'
-import { FAST_REACH, fastDate, fastNumeric, fastTime, fastTimestamp, fastZone, KIND } from './value-fast.ts'
+import { KIND } from './value-fast.ts'
+import { isClean, stepsOf, type ScreenStep } from './value-screen.ts'
 
 /** A value that PostgreSQL would store altered, or not at all. */
 export interface BadValue {
@@ -26,11 +27,12 @@ export interface ValueChecker {
 interface Plan {
   readonly checks: readonly (ColumnCheck | null)[]
   readonly kinds: Uint8Array
-  readonly bounds: Int32Array
+  readonly steps: readonly ScreenStep[]
+  readonly stepsWithoutBlanks: readonly ScreenStep[]
   /** The last column that has a check. */
   readonly last: number
-  /** All checks are of blanks: a chunk without a blank before a field's end passes as a whole. */
-  readonly blanksOnly: boolean
+  /** Some columns are checked for blanks: a chunk without a blank before any field's end passes those as a whole. */
+  readonly hasBlanks: boolean
 }
 
 /** How much of a value is shown. */
@@ -46,12 +48,18 @@ export function createValueChecker(columns: readonly (TableColumn | null)[], _o:
   const checks = columns.map((column) => (column === null ? null : checkOf(column)))
   const last = checks.findLastIndex((check) => check !== null)
   if (last < 0) return null
+  const kinds = Uint8Array.from(checks, (check) => check?.kind ?? KIND.skip)
+  const bounds = checks.map((check) => check?.bound ?? 0)
   const plan: Plan = {
     checks,
-    kinds: Uint8Array.from(checks, (check) => check?.kind ?? KIND.skip),
-    bounds: Int32Array.from(checks, (check) => check?.bound ?? 0),
+    kinds,
+    steps: stepsOf(kinds, bounds),
+    stepsWithoutBlanks: stepsOf(
+      kinds.map((kind) => (kind === KIND.blanks ? KIND.skip : kind)),
+      bounds,
+    ),
     last,
-    blanksOnly: checks.every((check) => check === null || check.kind === KIND.blanks),
+    hasBlanks: kinds.includes(KIND.blanks),
   }
   return {
     checkCsv: (batch) => checkCsv(batch, plan),
@@ -86,7 +94,14 @@ function checkCsv(batch: Pick<CsvBatch, 'bytes' | 'quoted' | 'csv'>, plan: Plan)
   const { bytes, csv } = batch
   const quote = batch.quoted && csv.quote !== null ? csv.quote.charCodeAt(0) : -1
   const shape: FieldShape = { delimiter: csv.delimiter.charCodeAt(0), quote, escape: csv.escape.charCodeAt(0) }
-  if (plan.blanksOnly && !hasBlankAtEnd(bytes, shape)) return null
+  const blanks = plan.hasBlanks && hasBlankAtEnd(bytes, shape)
+  const steps = blanks ? plan.steps : plan.stepsWithoutBlanks
+  if (steps.length === 0) return null
+  if (quote < 0) {
+    const isFine = (column: number, start: number, end: number): boolean =>
+      isNull(bytes, start, end) || look(bytes, plan, { column, start, end, shape }) === null
+    if (isClean(bytes, steps, { delimiter: shape.delimiter, isFine })) return null
+  }
   return walk(bytes, plan, shape)
 }
 
@@ -98,93 +113,27 @@ function hasBlankAtEnd(bytes: Uint8Array, { delimiter, quote }: FieldShape): boo
   return follows(delimiter) || follows(LF) || follows(CR) || (quote >= 0 && follows(quote)) || bytes[bytes.length - 1] === 32
 }
 
-/** Goes over the fields of each record up to the last one with a check: the common spellings are passed in place, others as text. */
+/** Goes over the fields of each record and looks at each that has a check. */
 function walk(bytes: Uint8Array, plan: Plan, shape: FieldShape): BadValue | null {
-  const { kinds, bounds, last } = plan
-  const { delimiter, quote } = shape
-  const length = bytes.length
-  const view = new DataView(bytes.buffer, bytes.byteOffset, length)
+  const { kinds, last } = plan
   let at = 0
-  let column = 0
-  let record = 0
-  while (at < length) {
-    const kind = column > last ? KIND.skip : (kinds[column] ?? KIND.skip)
-    const quoted = quote >= 0 && bytes[at] === quote
-    let end = -1
-    if (kind === KIND.skip) end = quoted ? findFieldEnd(bytes, at, shape) : plainEnd(view, at, delimiter)
-    else {
-      const quick = quoted ? -1 : fastEnd(view, at, (kind << 16) | (bounds[column] ?? 0))
-      if (quick >= 0 && isFieldEnd(view, quick, delimiter)) end = view.getUint8(quick) === CR ? quick + 1 : quick
-      else {
-        end = quoted ? findFieldEnd(bytes, at, shape) : plainEnd(view, at, delimiter)
-        const found = isNull(bytes, at, end) ? null : look(bytes, plan, { column, start: at, end, shape })
+  for (let record = 0; at < bytes.length; record += 1) {
+    for (let column = 0; ; column += 1) {
+      const end = findFieldEnd(bytes, at, shape)
+      if (column <= last && kinds[column] !== KIND.skip && !isNull(bytes, at, end)) {
+        const found = look(bytes, plan, { column, start: at, end, shape })
         if (found !== null) return bad(record, column, found)
       }
+      at = end + 1
+      if (end >= bytes.length || bytes[end] !== shape.delimiter) break
     }
-    at = end + 1
-    if (end < length && view.getUint8(end) === delimiter) {
-      column += 1
-      // Without quotes the rest of the record is behind the next LF.
-      if (column <= last || quote >= 0) continue
-      at = plainEnd(view, at, LF) + 1
-    }
-    column = 0
-    record += 1
   }
   return null
-}
-
-/** Offset of the next delimiter or LF, or the array's length; four bytes at a time (a zero byte of word ^ pattern is a hit). */
-function plainEnd(view: DataView, from: number, delimiter: number): number {
-  const length = view.byteLength
-  const pattern = delimiter * 0x01010101
-  let at = from
-  for (; at + 4 <= length; at += 4) {
-    const word = view.getInt32(at, true)
-    const a = word ^ pattern
-    const b = word ^ 0x0a0a0a0a
-    const hits = ((a - 0x01010101) & ~a & 0x80808080) | ((b - 0x01010101) & ~b & 0x80808080)
-    // Bytes above the lowest hit may be marked wrongly, the lowest never.
-    if (hits !== 0) return at + ((31 - Math.clz32(hits & -hits)) >> 3)
-  }
-  for (; at < length; at += 1) {
-    const byte = view.getUint8(at)
-    if (byte === delimiter || byte === LF) break
-  }
-  return at
-}
-
-function isFieldEnd(view: DataView, at: number, delimiter: number): boolean {
-  if (at >= view.byteLength) return true
-  const byte = view.getUint8(at)
-  return byte === delimiter || byte === LF || (byte === CR && at + 1 < view.byteLength && view.getUint8(at + 1) === LF)
 }
 
 /** Unquoted and empty, a CR before the line end aside. */
 function isNull(bytes: Uint8Array, start: number, end: number): boolean {
   return start === end || (start + 1 === end && bytes[start] === CR && bytes[end] === LF)
-}
-
-/** `use`: the kind, shifted by 16, and the bound. Near the array's end nothing is passed in place. */
-function fastEnd(view: DataView, at: number, use: number): number {
-  if (at + FAST_REACH > view.byteLength) return -1
-  const bound = use & 0xffff
-  switch (use >> 16) {
-    case KIND.numeric:
-      return fastNumeric(view, at, bound)
-    case KIND.timestamp:
-      return fastTimestamp(view, at, bound)
-    case KIND.timestamptz:
-      return fastZone(view, fastTimestamp(view, at, bound))
-    case KIND.date:
-      return fastDate(view, at)
-    case KIND.time:
-      return fastTime(view, at, bound)
-    case KIND.timetz:
-      return fastZone(view, fastTime(view, at, bound))
-    default:
-      return -1
-  }
 }
 
 /** Whether a field's last byte may hide a blank at its end: one itself, or a CR or quote behind it. */

@@ -14,40 +14,50 @@ const COLON = 58
  * when 6 is added. The caller sees to it that a field's end follows.
  */
 
-/** Plain decimal with no more than `scale` digits after the point; longer than 40 bytes it is read as text. */
+/** Plain decimal with no more than `scale` digits after the point; longer than about 40 bytes it is read as text. */
 export function fastNumeric(view: DataView, from: number, scale: number): number {
   const stop = from + FAST_REACH - 8
-  let at = view.getUint8(from) === DASH ? from + 1 : from
-  while (at < stop && isDigit(view.getUint8(at))) at += 1
-  if (view.getUint8(at) !== POINT) return at < stop ? at : -1
-  const point = at
-  do at += 1
-  while (at < stop && isDigit(view.getUint8(at)))
-  return at - point - 1 <= scale && at < stop ? at : -1
+  let at = digitsEnd(view, view.getUint8(from) === DASH ? from + 1 : from, stop)
+  if (at < stop && view.getUint8(at) === POINT) {
+    const point = at
+    at = digitsEnd(view, point + 1, stop)
+    if (at - point - 1 > scale) return -1
+  }
+  return at < stop ? at : -1
+}
+
+/** Offset of the first byte that is no digit, at least `stop` where that is not sooner found. */
+function digitsEnd(view: DataView, from: number, stop: number): number {
+  for (let at = from; at < stop; at += 4) {
+    const low = view.getInt32(at, true) ^ 0x30303030
+    // A carry out of a byte that is no digit spoils only the bytes above it.
+    const others = (low | (low + 0x06060606)) & 0xf0f0f0f0
+    if (others !== 0) return at + ((31 - Math.clz32(others & -others)) >> 3)
+  }
+  return stop
 }
 
 /** `YYYY-MM-DD`. */
 export function fastDate(view: DataView, at: number): number {
-  return isYear(view.getInt32(at, true)) && isMonth(view.getInt32(at + 4, true)) && twoDigits(view.getInt16(at + 8, true)) ? at + 10 : -1
+  return oddDate(view, at) === 0 ? at + 10 : -1
 }
 
 /** `HH:MM:SS`, seconds below 60, and a point with up to `precision` digits. */
 export function fastTime(view: DataView, at: number, precision: number): number {
-  // `HH:M` and `M:SS`.
-  if (!isHour(view.getInt32(at, true)) || !isSecond(view.getInt32(at + 4, true))) return -1
-  let end = at + 8
-  if (view.getUint8(end) !== POINT) return end
-  end += 1
-  // More than 8 digits are read as text, which keeps this within FAST_REACH.
-  while (end < at + 17 && isDigit(view.getUint8(end))) end += 1
-  return end - at - 9 > precision ? -1 : end
+  return oddTime(view, at) === 0 ? fractionEnd(view, at + 8, precision) : -1
 }
 
 /** A date, a blank or `T`, a time. */
 export function fastTimestamp(view: DataView, at: number, precision: number): number {
-  if (fastDate(view, at) < 0) return -1
   const separator = view.getUint8(at + 10)
-  return separator === 32 || separator === 84 ? fastTime(view, at + 11, precision) : -1
+  if ((separator !== 32 && separator !== 84) || (oddDate(view, at) | oddTime(view, at + 11)) !== 0) return -1
+  return fractionEnd(view, at + 19, precision)
+}
+
+function fractionEnd(view: DataView, at: number, precision: number): number {
+  if (view.getUint8(at) !== POINT) return at
+  const end = digitsEnd(view, at + 1, at + 9)
+  return end - at - 1 > precision ? -1 : end
 }
 
 /** What may follow where a zone is kept: nothing, `Z`, `+HH`, `+HHMM`, `+HH:MM`. Passes -1 on. */
@@ -61,28 +71,31 @@ export function fastZone(view: DataView, at: number): number {
   return twoDigits(view.getInt16(minutes, true)) ? minutes + 2 : at + 3
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= 48 && byte <= 57
+/** 0 where `dddd`, `-dd-` and `-dd` follow one another. */
+function oddDate(view: DataView, at: number): number {
+  const year = view.getInt32(at, true)
+  const month = view.getInt32(at + 4, true)
+  const day = view.getInt32(at + 6, true)
+  return (
+    ((year & 0xf0f0f0f0) ^ 0x30303030) |
+    (((year + 0x06060606) & 0xf0f0f0f0) ^ 0x30303030) |
+    ((month & 0xfff0f0ff) ^ 0x2d30302d) |
+    (((month + 0x00060600) & 0x00f0f000) ^ 0x00303000) |
+    ((day & 0xf0f00000) ^ 0x30300000) |
+    (((day + 0x06060000) & 0xf0f00000) ^ 0x30300000)
+  )
 }
 
-/** dddd */
-function isYear(word: number): boolean {
-  return (word & 0xf0f0f0f0) === (0x30303030 | 0) && ((word + 0x06060606) & 0xf0f0f0f0) === (0x30303030 | 0)
-}
-
-/** -dd- */
-function isMonth(word: number): boolean {
-  return (word & 0xfff0f0ff) === (0x2d30302d | 0) && ((word + 0x00060600) & 0x00f0f000) === 0x00303000
-}
-
-/** dd:d */
-function isHour(word: number): boolean {
-  return (word & 0xf0fff0f0) === (0x303a3030 | 0) && ((word + 0x06000606) & 0xf000f0f0) === (0x30003030 | 0)
-}
-
-/** d:dd, the second digit below 6 */
-function isSecond(word: number): boolean {
-  return (word & 0xf0f0fff0) === (0x30303a30 | 0) && ((word + 0x060a0006) & 0xf0f000f0) === (0x30300030 | 0)
+/** 0 where `dd:d` and `d:dd` follow one another and the last two are below 60. */
+function oddTime(view: DataView, at: number): number {
+  const hour = view.getInt32(at, true)
+  const second = view.getInt32(at + 4, true)
+  return (
+    ((hour & 0xf0fff0f0) ^ 0x303a3030) |
+    (((hour + 0x06000606) & 0xf000f0f0) ^ 0x30003030) |
+    ((second & 0xf0f0fff0) ^ 0x30303a30) |
+    (((second + 0x060a0006) & 0xf0f000f0) ^ 0x30300030)
+  )
 }
 
 function twoDigits(word: number): boolean {
