@@ -61,16 +61,29 @@ export class ByteCursor {
 
   async #pull(): Promise<Uint8Array | null> {
     while (!this.#ended) {
-      this.#signal.throwIfAborted()
-      this.#pulling = true
-      try {
-        const step = await this.#iterator.next()
-        if (step.done === true) this.#ended = true
-        else if (step.value.byteLength > 0) return step.value
-      } finally {
-        this.#pulling = false
-      }
+      const step = await this.#step()
+      if (step.done === true) this.#ended = true
+      else if (step.value.byteLength > 0) return step.value
     }
     return null
+  }
+
+  /** The next chunk, or the signal's reason if that comes first. */
+  async #step(): Promise<IteratorResult<Uint8Array, unknown>> {
+    this.#signal.throwIfAborted()
+    let stop: () => void = () => undefined
+    const stopped = new Promise<never>((_, reject) => {
+      stop = () => reject(this.#signal.reason)
+    })
+    this.#signal.addEventListener('abort', stop)
+    this.#pulling = true
+    const next = this.#iterator.next().finally(() => {
+      this.#pulling = false
+    })
+    try {
+      return await Promise.race([next, stopped])
+    } finally {
+      this.#signal.removeEventListener('abort', stop)
+    }
   }
 }

@@ -1,0 +1,233 @@
+import { isUtf8 } from 'node:buffer'
+import type { Value } from '../../core/batch.ts'
+import { JsonFault, unexpected } from './json-fault.ts'
+import { controlCharacter, skipBlank, skipNumber, skipString, skipValue, skipWord } from './skip-value.ts'
+
+export interface RowParserOptions {
+  readonly onInvalidUtf8: 'error' | 'reject' | 'replace'
+  readonly onNul: 'error' | 'reject' | 'strip'
+  /** Rows may span lines (a JSON array). */
+  readonly acrossLines: boolean
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/gu
+
+/**
+ * Parses JSON objects into rows. The block is taken as Latin-1 text, in which an index is a byte; only what has bytes above 0x7F is decoded
+ * from the bytes themselves. Keys are guessed to come in the order of the row before, which makes a key a comparison.
+ */
+export class RowParser {
+  /** Index behind the object that `parse` read last. */
+  at = 0
+  readonly #o: RowParserOptions
+  readonly #first: readonly string[]
+  #bytes: Buffer = Buffer.alloc(0)
+  #text = ''
+  #limit = 0
+  #valid = true
+  #columns: string[] = []
+  #empty: undefined[] = []
+  #byName = new Map<string, number>()
+  #byToken = new Map<string, number>()
+  /** The row before: its keys as they stood in the text, quotes included, and their columns. */
+  #tokens: string[] = []
+  #guesses: number[] = []
+
+  constructor(columns: readonly string[], o: RowParserOptions) {
+    this.#first = columns
+    this.#o = o
+    this.#reset()
+  }
+
+  /** All columns of the block so far: the first ones, then those that its rows added. The same array as long as none is added. */
+  get columns(): readonly string[] {
+    return this.#columns.length === this.#first.length ? this.#first : this.#columns
+  }
+
+  /** The text of the block; a line end or a NUL stands behind its last byte. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** Whether bytes `[from, end]` of the block, the last one perhaps the first of a character, are not UTF-8. */
+  invalidWithin(from: number, end: number): boolean {
+    if (this.#valid || this.#o.onInvalidUtf8 === 'replace') return false
+    return this.#bytes[end] === 0xff || !isUtf8(this.#bytes.subarray(from, end))
+  }
+
+  /** Takes the next block in hand. Columns that the last one added are forgotten, so that a batch's columns do not depend on where reading began. */
+  load(bytes: Buffer): void {
+    this.#bytes = bytes
+    this.#limit = bytes.byteLength
+    const text = bytes.toString('latin1')
+    this.#text = text.endsWith('\n') ? text : text + (this.#o.acrossLines ? '\0' : '\n')
+    this.#valid = isUtf8(bytes)
+    if (this.#columns.length > this.#first.length) this.#reset()
+  }
+
+  /** Gives rows that were read before a column was added their full width. */
+  widen(rows: readonly Value[][]): void {
+    for (const row of rows) while (row.length < this.#columns.length) row.push(undefined)
+  }
+
+  /**
+   * The object that begins at `from`.
+   *
+   * @throws JsonFault
+   */
+  parse(from: number): Value[] {
+    const text = this.#text
+    const across = this.#o.acrossLines
+    if (text.charCodeAt(from) !== 0x7b) throw unexpected(text, from, 'a JSON object')
+    const row: Value[] = this.#empty.slice()
+    let at = skipBlank(text, from + 1, across)
+    if (text.charCodeAt(at) === 0x7d) {
+      this.at = at + 1
+      return row
+    }
+    for (let index = 0; ; index += 1) {
+      const column = this.#key(at, index)
+      at = this.at
+      if (text.charCodeAt(at) !== 0x3a) {
+        at = skipBlank(text, at, across)
+        if (text.charCodeAt(at) !== 0x3a) throw unexpected(text, at, 'a colon')
+      }
+      at += 1
+      const code = text.charCodeAt(at)
+      if (code === 0x20 || code === 0x09 || code === 0x0d || code === 0x0a) at = skipBlank(text, at, across)
+      if (row[column] !== undefined) throw this.#named('SLUICE_JSON', 'the key comes twice in one object', from, column)
+      while (row.length < column) row.push(undefined)
+      row[column] = this.#value(at, column)
+      at = this.at
+      let next = text.charCodeAt(at)
+      if (next !== 0x2c && next !== 0x7d) {
+        at = skipBlank(text, at, across)
+        next = text.charCodeAt(at)
+      }
+      at += 1
+      if (next === 0x7d) {
+        this.at = at
+        return row
+      }
+      if (next !== 0x2c) throw unexpected(text, at - 1, "',' or '}'")
+      if (text.charCodeAt(at) !== 0x22) at = skipBlank(text, at, across)
+    }
+  }
+
+  /** The column of the key at `from`; `this.at` is then behind it. */
+  #key(from: number, index: number): number {
+    const text = this.#text
+    const guess = this.#tokens[index]
+    if (guess !== undefined && text.startsWith(guess, from)) {
+      this.at = from + guess.length
+      return this.#guesses[index] ?? 0
+    }
+    if (text.charCodeAt(from) !== 0x22) throw unexpected(text, from, 'a key in quotes')
+    const end = skipString(text, from, this.#o.onNul === 'strip' ? this.#limit : 0)
+    const token = text.slice(from, end)
+    const column = this.#byToken.get(token) ?? this.#columnOf(token, from, end)
+    this.#tokens[index] = token
+    this.#guesses[index] = column
+    this.at = end
+    return column
+  }
+
+  #columnOf(token: string, from: number, end: number): number {
+    const name =
+      token.includes('\\') || token.includes('\0') ? this.#unescape(from, end, -1) : this.#decode(from + 1, end - 1, -1)
+    let column = this.#byName.get(name)
+    if (column === undefined) {
+      column = this.#columns.length
+      this.#columns.push(name)
+      this.#byName.set(name, column)
+      this.#empty.push(undefined)
+    }
+    // One entry a spelling; spellings of a block are bounded by its bytes, and the map is emptied with the columns.
+    this.#byToken.set(token, column)
+    return column
+  }
+
+  #value(from: number, column: number): Value {
+    const text = this.#text
+    const code = text.charCodeAt(from)
+    if (code === 0x22) return this.#string(from, column)
+    if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      this.at = skipNumber(text, from)
+      return { kind: 'number', text: text.slice(from, this.at) }
+    }
+    if (code === 0x7b || code === 0x5b) {
+      this.at = skipValue(text, from, { acrossLines: this.#o.acrossLines, depth: 1 })
+      return { kind: 'json', text: this.#decode(from, this.at, column) }
+    }
+    if (code === 0x6e) {
+      this.at = skipWord(text, from, 'null')
+      return null
+    }
+    const word = code === 0x74
+    if (!word && code !== 0x66) throw unexpected(text, from, 'a value')
+    this.at = skipWord(text, from, word ? 'true' : 'false')
+    return word
+  }
+
+  #string(from: number, column: number): string {
+    const text = this.#text
+    let at = from + 1
+    let bits = 0
+    let code = text.charCodeAt(at)
+    while (code !== 0x22 && code !== 0x5c && code >= 0x20) {
+      bits |= code
+      at += 1
+      code = text.charCodeAt(at)
+    }
+    if (code === 0x22) {
+      this.at = at + 1
+      return bits < 0x80 ? text.slice(from + 1, at) : this.#decode(from + 1, at, column)
+    }
+    const strip = this.#o.onNul === 'strip'
+    if (code !== 0x5c && !(strip && code === 0 && at < this.#limit)) throw controlCharacter(text, at)
+    this.at = skipString(text, from, strip ? this.#limit : 0)
+    return this.#unescape(from, this.at, column)
+  }
+
+  /** The text of bytes `[from, end)`. */
+  #decode(from: number, end: number, column: number): string {
+    if (!this.#valid && this.#o.onInvalidUtf8 !== 'replace' && !isUtf8(this.#bytes.subarray(from, end))) {
+      throw this.#named('SLUICE_ENCODING', 'bytes that are not valid UTF-8', from, column)
+    }
+    return this.#bytes.toString('utf8', from, end)
+  }
+
+  /** The value of a string token, quotes included, that has escapes (checked already) or NUL bytes to strip. */
+  #unescape(from: number, end: number, column: number): string {
+    const token = this.#decode(from, end, column)
+    let value = String(JSON.parse(token.includes('\0') ? token.replaceAll('\0', '') : token))
+    if (value.includes('\0')) {
+      if (this.#o.onNul !== 'strip')
+        throw this.#named('SLUICE_NUL', 'a NUL character (\\u0000) in a string', from, column)
+      value = value.replaceAll('\0', '')
+    }
+    LONE_SURROGATE.lastIndex = 0
+    if (!LONE_SURROGATE.test(value)) return value
+    if (this.#o.onInvalidUtf8 !== 'replace')
+      throw this.#named('SLUICE_ENCODING', 'half of a surrogate pair in a string', from, column)
+    return value.replace(LONE_SURROGATE, '\ufffd')
+  }
+
+  #named(
+    code: 'SLUICE_JSON' | 'SLUICE_ENCODING' | 'SLUICE_NUL',
+    message: string,
+    at: number,
+    column: number,
+  ): JsonFault {
+    return new JsonFault(code, message, { at, column: this.#columns[column] })
+  }
+
+  #reset(): void {
+    this.#columns = [...this.#first]
+    this.#empty = this.#first.map(() => undefined)
+    this.#byName = new Map(this.#first.map((name, index) => [name, index]))
+    this.#byToken = new Map()
+    this.#tokens = []
+    this.#guesses = []
+  }
+}

@@ -1,0 +1,207 @@
+import type { RowPlace, Value } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
+import type { Position } from '../../core/job.ts'
+import { JsonFault, unexpected } from './json-fault.ts'
+import type { RowParser } from './row-parser.ts'
+import { skipBlank } from './skip-value.ts'
+import type { Window } from './window.ts'
+
+/** `lines`: one object a line. `array`: one JSON array of objects. */
+export type Layout = 'lines' | 'array'
+
+/** Rows of one block and where they stand. */
+export interface RowBlock {
+  readonly columns: readonly string[]
+  readonly rows: readonly Value[][]
+  readonly places: readonly RowPlace[]
+  readonly start: Position
+  readonly end: Position
+}
+
+export interface RowReaderOptions {
+  readonly layout: Layout
+  readonly from: Position
+  /** Bytes of a block, more where one row is longer. */
+  readonly blockBytes: number
+  readonly maxRowBytes: number
+  readonly url: string
+}
+
+/** Cuts a window into blocks of whole rows and parses them. Memory: one block (its bytes, its text, its rows) and what the window holds. */
+export class RowReader {
+  readonly #window: Window
+  readonly #parser: RowParser
+  readonly #o: RowReaderOptions
+  #position: Position
+  #closed = false
+  // The block in hand.
+  #rows: Value[][] = []
+  #places: RowPlace[] = []
+  #line = 0
+  #counted = 0
+  #nextLineEnd = 0
+  /** Where the row that is being parsed begins. */
+  #began = 0
+
+  constructor(window: Window, parser: RowParser, o: RowReaderOptions) {
+    this.#window = window
+    this.#parser = parser
+    this.#o = o
+    this.#position = o.from
+  }
+
+  /**
+   * The next block that has rows; null at the end.
+   *
+   * @throws SLUICE_JSON, SLUICE_NUL, SLUICE_ENCODING, SLUICE_ROW_TOO_LONG with url, row, line and byte
+   */
+  async next(): Promise<RowBlock | null> {
+    const start = this.#position
+    let size = this.#o.blockBytes
+    for (;;) {
+      await this.#window.fill(size)
+      const view = this.#window.bytes.subarray(0, size)
+      const whole = this.#window.ended && view.byteLength === this.#window.bytes.byteLength
+      if (whole && view.byteLength === 0) {
+        if (this.#o.layout === 'array' && !this.#closed) throw this.#fault('SLUICE_JSON', 'the array does not end', 0)
+        return null
+      }
+      const used = this.#take(view, whole)
+      if (used === 0) {
+        if (size > this.#o.maxRowBytes) throw this.#tooLong()
+        size *= 2
+        continue
+      }
+      size = this.#o.blockBytes
+      this.#position = { byte: this.#position.byte + used, row: start.row + this.#rows.length, line: this.#line }
+      this.#window.drop(used)
+      if (this.#rows.length === 0) continue
+      this.#parser.widen(this.#rows)
+      return { columns: this.#parser.columns, rows: this.#rows, places: this.#places, start, end: this.#position }
+    }
+  }
+
+  /** Parses what is whole in the view; returns how many bytes that took, 0 where more bytes are needed. */
+  #take(view: Buffer, whole: boolean): number {
+    this.#rows = []
+    this.#places = []
+    this.#line = this.#position.line
+    this.#counted = 0
+    this.#nextLineEnd = -1
+    const limit = whole || this.#o.layout === 'array' ? view.byteLength : view.lastIndexOf(0x0a) + 1
+    if (limit === 0) return 0
+    this.#parser.load(view.subarray(0, limit))
+    try {
+      return this.#o.layout === 'array' ? this.#takeElements(limit, whole) : this.#takeLines(limit)
+    } catch (error) {
+      if (!(error instanceof JsonFault)) throw error
+      // Bytes that are no text often break the grammar, too: what comes first is told.
+      if (error.code === 'SLUICE_JSON' && this.#parser.invalidWithin(this.#began, error.at)) {
+        throw this.#fault('SLUICE_ENCODING', 'bytes that are not valid in the encoding', this.#began)
+      }
+      throw this.#fault(error.code, error.message, error.at, error.column)
+    }
+  }
+
+  #takeLines(limit: number): number {
+    const text = this.#parser.text
+    for (let at = 0; at < limit; at += 1) {
+      at = skipBlank(text, at, false)
+      if (at < limit && text.charCodeAt(at) !== 0x0a) {
+        this.#began = at
+        const row = this.#parser.parse(at)
+        let after = this.#parser.at
+        if (text.charCodeAt(after) !== 0x0a) after = skipBlank(text, after, false)
+        if (text.charCodeAt(after) !== 0x0a) throw unexpected(text, after, 'the end of the line')
+        this.#add(row, at)
+        at = after
+      }
+      // A last line without an end is no line more to count.
+      if (at < limit) this.#line += 1
+    }
+    return limit
+  }
+
+  #takeElements(limit: number, whole: boolean): number {
+    let used = 0
+    try {
+      for (;;) {
+        const after = this.#element(used, limit)
+        // A batch ends behind its last element: who begins there still finds the end of the array.
+        if (this.#closed && this.#rows.length === 0) return limit
+        if (this.#closed) break
+        used = after
+      }
+      this.#closed = false
+    } catch (error) {
+      const real = error instanceof JsonFault && error.at < limit
+      if (real) this.#countLines(error.at)
+      if (real || !(error instanceof JsonFault)) throw error
+      if (whole && used === 0) throw new JsonFault('SLUICE_JSON', 'the array does not end', { at: limit })
+    }
+    this.#countLines(used)
+    return used
+  }
+
+  /** One element from `from` on, with the comma before it; returns the index behind it. */
+  #element(from: number, limit: number): number {
+    const text = this.#parser.text
+    let at = skipBlank(text, from, true)
+    if (this.#closed) {
+      if (at < limit) throw unexpected(text, at, 'the end of the file')
+      return limit
+    }
+    const first = this.#position.row === 0 && this.#rows.length === 0
+    if (text.charCodeAt(at) === 0x5d) {
+      this.#closed = true
+      return this.#rows.length > 0 ? at : this.#element(at + 1, limit)
+    }
+    if (!first) {
+      if (text.charCodeAt(at) !== 0x2c) throw unexpected(text, at, "',' or ']'")
+      at = skipBlank(text, at + 1, true)
+    }
+    this.#began = at
+    const row = this.#parser.parse(at)
+    this.#countLines(at)
+    this.#add(row, at)
+    return this.#parser.at
+  }
+
+  /** Takes in the row that the parser has just read from `at` on. */
+  #add(row: Value[], at: number): void {
+    const { byte, row: before } = this.#position
+    if (this.#parser.at - at > this.#o.maxRowBytes)
+      throw new JsonFault('SLUICE_ROW_TOO_LONG', `a row of more than ${this.#o.maxRowBytes} bytes`, { at })
+    this.#rows.push(row)
+    this.#places.push({ row: before + this.#rows.length, line: this.#line + 1, byte: byte + at })
+  }
+
+  /** Counts the line ends before `at`; each is looked for once. */
+  #countLines(at: number): void {
+    const text = this.#parser.text
+    for (;;) {
+      if (this.#nextLineEnd < this.#counted) {
+        const found = text.indexOf('\n', this.#counted)
+        this.#nextLineEnd = found < 0 ? Number.POSITIVE_INFINITY : found
+      }
+      if (this.#nextLineEnd >= at) return
+      this.#line += 1
+      this.#counted = this.#nextLineEnd + 1
+    }
+  }
+
+  #fault(code: JsonFault['code'], message: string, at: number, column?: string): SluiceError {
+    const where = {
+      url: this.#o.url,
+      row: this.#position.row + this.#rows.length + 1,
+      line: this.#line + 1,
+      byte: this.#position.byte + at,
+      ...(column === undefined ? {} : { column }),
+    }
+    return new SluiceError(code, code === 'SLUICE_JSON' ? `not a JSON object: ${message}` : message, { where })
+  }
+
+  #tooLong(): SluiceError {
+    return this.#fault('SLUICE_ROW_TOO_LONG', `a row of more than ${this.#o.maxRowBytes} bytes`, 0)
+  }
+}
