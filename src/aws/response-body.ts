@@ -1,4 +1,4 @@
-/** What steers the sender: undici's DispatchController, as far as it is needed here. */
+/** What steers the sender: a stream's three levers. */
 export interface BodyControl {
   pause(): void
   resume(): void
@@ -26,6 +26,11 @@ export class ResponseBody implements AsyncIterable<Uint8Array> {
   constructor(control: BodyControl, translate: (error: unknown) => Error) {
     this.#control = control
     this.#translate = translate
+  }
+
+  /** Whether it is the consumer who holds things up. */
+  get isPaused(): boolean {
+    return this.#paused
   }
 
   /** @internal fed by the pool */
