@@ -25,7 +25,7 @@ export function ifRange(pin: string): string | null {
  * it says is compared; one that ignores If-Range and has changed says another ETag, date or size.
  */
 export function contradicts(pin: string, headers: Headers, size: number | null): boolean {
-  const coding = /;encoding:[^;]*$/.exec(pin)?.[0] ?? ''
+  const coding = /;encoding:[^;"]*$/.exec(pin)?.[0] ?? ''
   if (codingOf(headers) !== coding) return true
   if (pin.startsWith('"')) return headers.etag !== undefined && strongEtag(headers.etag) !== ifRange(pin)
   const pinnedSize = Number(/;size:(\d+)/.exec(pin)?.[1])
