@@ -98,7 +98,9 @@ function fromEnvironment(env: Environment): AwsCredentials | null {
   if (accessKeyId === '' && secretAccessKey === '') return null
   if (accessKeyId === '' || secretAccessKey === '') {
     const missing = accessKeyId === '' ? 'AWS_ACCESS_KEY_ID' : 'AWS_SECRET_ACCESS_KEY'
-    throw new SluiceError('SLUICE_CREDENTIALS', `${missing} is not set, though its partner is`, { hint: `set ${missing} too` })
+    throw new SluiceError('SLUICE_CREDENTIALS', `${missing} is not set, though its partner is`, {
+      hint: `set ${missing} too`,
+    })
   }
   const sessionToken = env.AWS_SESSION_TOKEN === '' ? undefined : env.AWS_SESSION_TOKEN
   return { accessKeyId, secretAccessKey, sessionToken }

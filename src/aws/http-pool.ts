@@ -1,7 +1,9 @@
+import { setMaxListeners } from 'node:events'
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { SluiceError } from '../core/errors.ts'
+import { redactUrl } from '../core/redact.ts'
 import { translateNetworkError } from './network-error.ts'
 import { ResponseBody } from './response-body.ts'
 
@@ -74,7 +76,12 @@ type Send = (options: Parameters<typeof httpRequest>[1]) => ClientRequest
  * measured 0.2 s of CPU less (undici compiles its parser from WebAssembly), and not more a byte afterwards.
  */
 export function createHttpPool(options: HttpPoolOptions = {}): HttpPool {
-  const shared = { keepAlive: true, maxSockets: options.maxConnections ?? 64, scheduling: 'lifo', timeout: IDLE_MS } as const
+  const shared = {
+    keepAlive: true,
+    maxSockets: options.maxConnections ?? 64,
+    scheduling: 'lifo',
+    timeout: IDLE_MS,
+  } as const
   const limits = {
     connectTimeoutMs: options.connectTimeoutMs ?? 4_000,
     stallTimeoutMs: options.stallTimeoutMs ?? 30_000,
@@ -114,12 +121,15 @@ export function createHttpPool(options: HttpPoolOptions = {}): HttpPool {
 function exchange(send: Send, request: HttpRequest, limits: Limits): Promise<HttpResponse> {
   const { signal } = request
   const label = request.label ?? request.origin + request.path
-  const translate = (error: unknown): Error => (signal.aborted ? asError(signal.reason) : translateNetworkError(error, label))
+  const translate = (error: unknown): Error =>
+    signal.aborted ? asError(signal.reason) : translateNetworkError(error, request.origin, label)
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason)
       return
     }
+    // One listener a request in flight, taken off at its end: Node would warn of the eleventh.
+    setMaxListeners(0, signal)
     const sent = send(requestOptions(request))
     const onAbort = (): void => void sent.destroy(asError(signal.reason))
     signal.addEventListener('abort', onAbort, { once: true })
@@ -132,7 +142,8 @@ function exchange(send: Send, request: HttpRequest, limits: Limits): Promise<Htt
     sent.on('error', fail)
     sent.on('socket', (socket: Socket) =>
       watch(sent, socket, {
-        label,
+        host: new URL(request.origin).host,
+        url: redactUrl(label),
         connectTimeoutMs: limits.connectTimeoutMs,
         stallTimeoutMs: request.stallTimeoutMs ?? limits.stallTimeoutMs,
         isOurPause: () => body?.isPaused ?? false,
@@ -171,14 +182,16 @@ function receive(sent: ClientRequest, response: IncomingMessage, translate: (err
 function watch(
   sent: ClientRequest,
   socket: Socket,
-  o: Limits & { readonly label: string; readonly isOurPause: () => boolean },
+  o: Limits & { readonly host: string; readonly url: string; readonly isOurPause: () => boolean },
 ): void {
-  const host = URL.canParse(o.label) ? new URL(o.label).host : o.label
-  const where = { url: o.label }
+  const { host } = o
+  const where = { url: o.url }
   const stalled = (): void => {
     if (o.isOurPause()) return
     const seconds = o.stallTimeoutMs / 1000
-    sent.destroy(new SluiceError('SLUICE_NETWORK', `the connection to ${host} stalled: no byte for ${seconds} s`, { where }))
+    sent.destroy(
+      new SluiceError('SLUICE_NETWORK', `the connection to ${host} stalled: no byte for ${seconds} s`, { where }),
+    )
   }
   const begin = (): void => {
     socket.setTimeout(o.stallTimeoutMs)
@@ -189,7 +202,9 @@ function watch(
     begin()
     return
   }
-  const late = new SluiceError('SLUICE_UNREACHABLE', `no connection to ${host} within ${o.connectTimeoutMs / 1000} s`, { where })
+  const late = new SluiceError('SLUICE_UNREACHABLE', `no connection to ${host} within ${o.connectTimeoutMs / 1000} s`, {
+    where,
+  })
   const timer = setTimeout(() => sent.destroy(late), o.connectTimeoutMs)
   socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
     clearTimeout(timer)
@@ -213,7 +228,8 @@ function requestOptions(request: HttpRequest): Parameters<typeof httpRequest>[1]
 
 function joined(response: IncomingMessage): Record<string, string | undefined> {
   const flat: Record<string, string | undefined> = {}
-  for (const [name, value] of Object.entries(response.headers)) flat[name] = Array.isArray(value) ? value.join(', ') : value
+  for (const [name, value] of Object.entries(response.headers))
+    flat[name] = Array.isArray(value) ? value.join(', ') : value
   return flat
 }
 

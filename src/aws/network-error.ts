@@ -30,19 +30,20 @@ const BROKEN = new Set([
   'HPE_INVALID_EOF_STATE',
 ])
 
-const TLS = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|CRL_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/
+const TLS =
+  /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|CRL_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/
 
 const TLS_HINT =
   'check the host name and the certificate; a private authority is trusted by NODE_EXTRA_CA_CERTS, and a server without TLS wants http://'
 
 /**
  * What Node and undici throw around a request, as a SluiceError; the one place where their codes are read.
- * `url` names the target for people (its secrets are struck out here). A SluiceError comes back as it is.
+ * `url` names the host, and the place for people unless `placeUrl` does (secrets are struck out here). A SluiceError comes back as it is.
  */
-export function translateNetworkError(error: unknown, url: string): SluiceError {
+export function translateNetworkError(error: unknown, url: string, placeUrl: string = url): SluiceError {
   if (error instanceof SluiceError) return error
   const code = networkCode(error)
-  const where = { url: redactUrl(url) }
+  const where = { url: redactUrl(placeUrl) }
   const host = hostOf(url)
   const fail = (sluiceCode: ErrorCode, message: string, hint?: string): SluiceError =>
     new SluiceError(sluiceCode, message, { where, hint, cause: error })

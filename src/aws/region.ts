@@ -12,7 +12,9 @@ export async function findRegion(options: {
   readonly env: Environment
 }): Promise<string> {
   const { env } = options
-  const said = [options.region, env.AWS_REGION, env.AWS_DEFAULT_REGION].find((region) => region !== undefined && region !== '')
+  const said = [options.region, env.AWS_REGION, env.AWS_DEFAULT_REGION].find(
+    (region) => region !== undefined && region !== '',
+  )
   if (said !== undefined) return said
   const text = await readFile(awsFiles(env).config, 'utf8').catch(() => '')
   return regionOfProfile(text, options.profile ?? env.AWS_PROFILE ?? 'default') ?? DEFAULT_REGION

@@ -69,7 +69,8 @@ function signingKey(secret: string, day: string, scope: { region: string; servic
   const kept = derived.get(name)
   if (kept !== undefined) return kept
   let key: Buffer = createHmac('sha256', `AWS4${secret}`).update(day).digest()
-  for (const step of [scope.region, scope.service, 'aws4_request']) key = createHmac('sha256', key).update(step).digest()
+  for (const step of [scope.region, scope.service, 'aws4_request'])
+    key = createHmac('sha256', key).update(step).digest()
   if (derived.size >= KEYS_KEPT) derived.clear()
   derived.set(name, key)
   return key

@@ -42,7 +42,12 @@ function options(over: Partial<WriteOptions> & { records?: Json[] } = {}): Write
   }
 }
 
-async function put(store: WritableStore, key: string, body: Buffer, over: Partial<WriteOptions> = {}): Promise<ObjectInfo> {
+async function put(
+  store: WritableStore,
+  key: string,
+  body: Buffer,
+  over: Partial<WriteOptions> = {},
+): Promise<ObjectInfo> {
   const writer = await store.openWriter(key, options({ size: body.byteLength, ...over }), o)
   const part = await writer.writePart({ number: 1, offset: 0, bytes: [body] }, o)
   return writer.complete([part], o)
@@ -106,7 +111,9 @@ describe.each(['versitygw', 'seaweedfs'] as const)('the S3 store on %s', (servic
     const body = randomBytes(1_000_003)
     const info = await put(store, `${bucket}/ranges`, body)
     expect((await bytesOf(store.read(info, { start: 10, end: 77 }, o))).equals(body.subarray(10, 77))).toBe(true)
-    expect((await bytesOf(store.read(info, { start: 999_999, end: 2_000_000 }, o))).equals(body.subarray(999_999))).toBe(true)
+    expect(
+      (await bytesOf(store.read(info, { start: 999_999, end: 2_000_000 }, o))).equals(body.subarray(999_999)),
+    ).toBe(true)
     expect((await bytesOf(store.read(info, ALL, o))).equals(body)).toBe(true)
     expect(await bytesOf(store.read(info, { start: 5, end: 5 }, o))).toHaveLength(0)
   })
@@ -169,12 +176,19 @@ describe.each(['versitygw', 'seaweedfs'] as const)('the S3 store on %s', (servic
     const first = await store.openWriter(`${bucket}/again`, options({ size: body.byteLength, records }), o)
     await Promise.all(
       [1, 2].map((number) =>
-        first.writePart({ number, offset: (number - 1) * PART, bytes: [body.subarray((number - 1) * PART, number * PART)] }, o),
+        first.writePart(
+          { number, offset: (number - 1) * PART, bytes: [body.subarray((number - 1) * PART, number * PART)] },
+          o,
+        ),
       ),
     )
     expect(records).toHaveLength(2)
     expect(records.at(-1)).toEqual(first.token())
-    const second = await store.openWriter(`${bucket}/again`, options({ size: body.byteLength, resume: first.token(), records }), o)
+    const second = await store.openWriter(
+      `${bucket}/again`,
+      options({ size: body.byteLength, resume: first.token(), records }),
+      o,
+    )
     expect(second.present.map(({ number, offset, bytes }) => [number, offset, bytes])).toEqual([
       [1, 0, PART],
       [2, PART, PART],
@@ -184,7 +198,11 @@ describe.each(['versitygw', 'seaweedfs'] as const)('the S3 store on %s', (servic
     expect((await bytesOf(store.read(info, ALL, o))).equals(body)).toBe(true)
 
     // A kill after Complete and before anyone wrote down that it was done.
-    const third = await store.openWriter(`${bucket}/again`, options({ size: body.byteLength, resume: records.at(-1) }), o)
+    const third = await store.openWriter(
+      `${bucket}/again`,
+      options({ size: body.byteLength, resume: records.at(-1) }),
+      o,
+    )
     expect(third.present).toHaveLength(3)
     expect(await third.complete(third.present, o)).toMatchObject({ etag: info.etag, size: body.byteLength })
     expect(await uploadsLeft('again')).toBe(0)

@@ -22,7 +22,9 @@ export async function abortUpload(client: S3Client, upload: Upload, o: Abortable
     if (!(await isThere(client, upload, o))) return
     await delay(LATE_PART_PAUSE_MS * (round + 1), undefined, { signal: o.signal })
   }
-  client.reporter.warn(`an upload to s3://${upload.place.bucket}/${upload.place.key} could not be removed: sluice uploads abort`)
+  client.reporter.warn(
+    `an upload to s3://${upload.place.bucket}/${upload.place.key} could not be removed: sluice uploads abort`,
+  )
 }
 
 /** False where there is no more to be done. */

@@ -56,7 +56,10 @@ export async function listUploads(
       const serverMs = Date.parse(response.headers.date ?? '')
       return { uploads: found, serverMs: Number.isNaN(serverMs) ? Date.now() : serverMs }
     }
-    marker = [['key-marker', page.next.keyMarker], ['upload-id-marker', page.next.uploadIdMarker]]
+    marker = [
+      ['key-marker', page.next.keyMarker],
+      ['upload-id-marker', page.next.uploadIdMarker],
+    ]
   }
 }
 

@@ -36,7 +36,8 @@ export async function openS3Writer(
   }
   if (options.ifExists === 'fail') await refuseExisting(client, place, o)
   const blank = blankToken(place)
-  if (options.size !== null && options.size <= partBytes(options.size, null)) return new S3Writer(startOf(opening, blank))
+  if (options.size !== null && options.size <= partBytes(options.size, null))
+    return new S3Writer(startOf(opening, blank))
   const begun = await begin(opening, o)
   return new S3Writer({ ...startOf(opening, begun.token), upload: begun.upload })
 }
@@ -105,7 +106,9 @@ async function theNewUpload(client: S3Client, intent: UploadToken, o: Abortable)
   const found = await newUploads(client, since, o)
   if (found.length > 1) {
     const url = s3Url(since.place)
-    client.reporter.warn(`${found.length} unfinished uploads to ${url}, of which one may be ours: sluice uploads list ${url}`)
+    client.reporter.warn(
+      `${found.length} unfinished uploads to ${url}, of which one may be ours: sluice uploads list ${url}`,
+    )
   }
   return found.length === 1 ? (found[0] ?? null) : null
 }

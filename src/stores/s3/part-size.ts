@@ -19,12 +19,15 @@ const DEFAULT_PART_BYTES_UNKNOWN = 16 * MIB
  */
 export function partBytes(size: number | null, wanted: number | null): number {
   if (wanted !== null && !(wanted >= MIN_PART_BYTES && wanted <= MAX_PART_BYTES)) {
-    throw new SluiceError('SLUICE_USAGE', `a part of ${wanted} bytes: S3 takes 5 MiB to 5 GiB`, { hint: 'set --part-size between 5MiB and 5GiB' })
+    throw new SluiceError('SLUICE_USAGE', `a part of ${wanted} bytes: S3 takes 5 MiB to 5 GiB`, {
+      hint: 'set --part-size between 5MiB and 5GiB',
+    })
   }
   if (size === null) return wanted ?? DEFAULT_PART_BYTES_UNKNOWN
   const least = Math.ceil(size / MAX_PARTS)
   const wish = wanted ?? DEFAULT_PART_BYTES
   const bytes = least <= wish ? wish : Math.ceil(least / MIB) * MIB
-  if (bytes > MAX_PART_BYTES) throw new SluiceError('SLUICE_USAGE', `an object of ${size} bytes is larger than S3 can hold`)
+  if (bytes > MAX_PART_BYTES)
+    throw new SluiceError('SLUICE_USAGE', `an object of ${size} bytes is larger than S3 can hold`)
   return bytes
 }

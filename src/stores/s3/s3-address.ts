@@ -17,7 +17,8 @@ export interface S3Place {
  */
 export function splitKey(storeKey: string): { bucket: string; key: string } {
   const { bucket, key } = splitPrefix(storeKey)
-  if (key === '') throw new SluiceError('SLUICE_USAGE', `s3://${storeKey} names no object`, { hint: 'write s3://bucket/key' })
+  if (key === '')
+    throw new SluiceError('SLUICE_USAGE', `s3://${storeKey} names no object`, { hint: 'write s3://bucket/key' })
   return { bucket, key }
 }
 
@@ -25,7 +26,8 @@ export function splitKey(storeKey: string): { bucket: string; key: string } {
 export function splitPrefix(storeKey: string): { bucket: string; key: string } {
   const slash = storeKey.indexOf('/')
   const bucket = slash < 0 ? storeKey : storeKey.slice(0, slash)
-  if (bucket === '') throw new SluiceError('SLUICE_USAGE', `s3://${storeKey} names no bucket`, { hint: 'write s3://bucket/key' })
+  if (bucket === '')
+    throw new SluiceError('SLUICE_USAGE', `s3://${storeKey} names no bucket`, { hint: 'write s3://bucket/key' })
   return { bucket, key: slash < 0 ? '' : storeKey.slice(slash + 1) }
 }
 
@@ -46,7 +48,9 @@ export function parseEndpoint(endpoint: string | undefined): URL | null {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Error('not http')
     return url
   } catch {
-    throw new SluiceError('SLUICE_USAGE', `not an endpoint: ${endpoint}`, { hint: 'write http://host:port or https://host' })
+    throw new SluiceError('SLUICE_USAGE', `not an endpoint: ${endpoint}`, {
+      hint: 'write http://host:port or https://host',
+    })
   }
 }
 

@@ -182,7 +182,7 @@ class Client implements S3Client {
       headers: { ...headers, 'user-agent': 'sluice' },
       body: request.body,
       signal: request.signal,
-      label: origin,
+      label: s3Url(request),
       stallTimeoutMs: request.stallTimeoutMs,
     })
   }

@@ -23,13 +23,25 @@ const RENEW_HINT = 'sign in again or renew the session token, then resume'
 const RULES: Readonly<Record<string, Rule>> = {
   NoSuchBucket: ['SLUICE_NOT_FOUND', 'the bucket does not exist', 'check the bucket name and the endpoint'],
   NoSuchKey: ['SLUICE_NOT_FOUND', 'the object does not exist'],
-  NoSuchUpload: ['SLUICE_NOT_FOUND', 'the multipart upload does not exist (any more)', 'it was aborted or completed by someone else: start over with --new-job'],
+  NoSuchUpload: [
+    'SLUICE_NOT_FOUND',
+    'the multipart upload does not exist (any more)',
+    'it was aborted or completed by someone else: start over with --new-job',
+  ],
   InvalidBucketName: ['SLUICE_USAGE', 'not a valid bucket name'],
   KeyTooLongError: ['SLUICE_USAGE', 'the key is longer than 1,024 bytes'],
-  AccessDenied: ['SLUICE_ACCESS_DENIED', 'access denied', 'the policy has to allow s3:GetObject, s3:PutObject, s3:ListBucket or s3:AbortMultipartUpload, as the case may be'],
+  AccessDenied: [
+    'SLUICE_ACCESS_DENIED',
+    'access denied',
+    'the policy has to allow s3:GetObject, s3:PutObject, s3:ListBucket or s3:AbortMultipartUpload, as the case may be',
+  ],
   AllAccessDisabled: ['SLUICE_ACCESS_DENIED', 'all access is disabled'],
   AccountProblem: ['SLUICE_ACCESS_DENIED', 'the AWS account has a problem'],
-  InvalidObjectState: ['SLUICE_ACCESS_DENIED', 'the object lies in an archive', 'restore it first (aws s3api restore-object)'],
+  InvalidObjectState: [
+    'SLUICE_ACCESS_DENIED',
+    'the object lies in an archive',
+    'restore it first (aws s3api restore-object)',
+  ],
   MethodNotAllowed: ['SLUICE_ACCESS_DENIED', 'the store does not allow this'],
   InvalidAccessKeyId: ['SLUICE_CREDENTIALS', 'the store does not know this access key', KEY_HINT],
   // versitygw's word for an unknown access key, with status 404.
@@ -55,7 +67,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   XAmzContentChecksumMismatch: ['SLUICE_NETWORK', 'bytes were damaged on the way up'],
   InvalidPart: ['SLUICE_NOT_FOUND', 'a part of the upload is missing in the store'],
   EntityTooSmall: ['SLUICE_USAGE', 'a part is smaller than the store allows', 'raise --part-size (5 MiB at least)'],
-  EntityTooLarge: ['SLUICE_USAGE', 'the object or a part is larger than the store allows', 'lower --part-size (5 GiB at most)'],
+  EntityTooLarge: [
+    'SLUICE_USAGE',
+    'the object or a part is larger than the store allows',
+    'lower --part-size (5 GiB at most)',
+  ],
   InsufficientStorage: ['SLUICE_DISK_FULL', 'the store is full', 'free space in the store, then resume'],
   InsufficientCapacity: ['SLUICE_DISK_FULL', 'the store is full', 'free space in the store, then resume'],
   XMinioStorageFull: ['SLUICE_DISK_FULL', 'the store is full', 'free space in the store, then resume'],

@@ -73,7 +73,15 @@ export async function* readRange(
   const { info, range } = request
   const size = info.size ?? Number.POSITIVE_INFINITY
   const end = Math.min(range.end, size)
-  const state: ReadState = { client, info, end, at: range.start, whole: range.start === 0 && end === size, crc: 0, wantedCrc: null }
+  const state: ReadState = {
+    client,
+    info,
+    end,
+    at: range.start,
+    whole: range.start === 0 && end === size,
+    crc: 0,
+    wantedCrc: null,
+  }
   let lastProgressMs = performance.now()
   for (let attempt = 0; state.at < end; attempt += 1) {
     const before = state.at
@@ -94,7 +102,7 @@ export async function* readRange(
     }
   }
   if (state.wantedCrc !== null && crc32Base64(state.crc) !== state.wantedCrc) {
-    throw new SluiceError('SLUICE_NETWORK', 'bytes were damaged on the way down: the CRC32 differs from the store\'s', {
+    throw new SluiceError('SLUICE_NETWORK', "bytes were damaged on the way down: the CRC32 differs from the store's", {
       where: { url: info.url },
       retryable: false,
     })
@@ -120,14 +128,17 @@ async function* readOnce(state: ReadState, o: Abortable): AsyncGenerator<Uint8Ar
 async function open(state: ReadState, o: Abortable): Promise<HttpResponse> {
   const { client, info, at, end, whole } = state
   const fresh = whole && at === 0
-  const headers: Record<string, string> = fresh ? { 'x-amz-checksum-mode': 'ENABLED' } : { range: `bytes=${at}-${end - 1}` }
+  const headers: Record<string, string> = fresh
+    ? { 'x-amz-checksum-mode': 'ENABLED' }
+    : { range: `bytes=${at}-${end - 1}` }
   if (info.etag !== null) headers['if-match'] = info.etag
   const response = await client
     .send({ method: 'GET', ...splitKey(info.key), headers, purpose: 'read', bulk: true, signal: o.signal })
     .catch((error: unknown) => {
       const status = statusOf(error)
       // It was there when it was pinned.
-      if (status?.status === 404 && status.s3Code !== 'NoSuchBucket') throw changed(info, 'was deleted while it was read')
+      if (status?.status === 404 && status.s3Code !== 'NoSuchBucket')
+        throw changed(info, 'was deleted while it was read')
       throw error
     })
   try {
@@ -143,7 +154,8 @@ async function open(state: ReadState, o: Abortable): Promise<HttpResponse> {
 function check(state: ReadState, response: HttpResponse, fresh: boolean): void {
   const { info, at, end } = state
   const { headers, status } = response
-  if (info.etag !== null && headers.etag !== undefined && headers.etag !== info.etag) throw changed(info, 'changed while it was read')
+  if (info.etag !== null && headers.etag !== undefined && headers.etag !== info.etag)
+    throw changed(info, 'changed while it was read')
   const total = status === 206 ? headers['content-range']?.split('/')[1] : headers['content-length']
   if (info.size !== null && total !== undefined && total !== '*' && Number(total) !== info.size) {
     throw changed(info, `changed while it was read: ${total} bytes now, ${info.size} before`)
@@ -169,5 +181,7 @@ function changed(info: ObjectInfo, how: string): SluiceError {
 }
 
 function tooLong(state: ReadState): SluiceError {
-  return new SluiceError('SLUICE_PROTOCOL', 'the store sent more bytes than were asked for', { where: { url: state.info.url } })
+  return new SluiceError('SLUICE_PROTOCOL', 'the store sent more bytes than were asked for', {
+    where: { url: state.info.url },
+  })
 }

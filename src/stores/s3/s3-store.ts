@@ -30,7 +30,11 @@ export function createS3Store(options: S3StoreOptions): WritableStore {
 }
 
 /** ListObjectsV2 in pages of 1,000, one page in memory. */
-async function* listObjects(client: S3Client, storePrefix: string, o: Abortable): AsyncGenerator<ObjectInfo, void, undefined> {
+async function* listObjects(
+  client: S3Client,
+  storePrefix: string,
+  o: Abortable,
+): AsyncGenerator<ObjectInfo, void, undefined> {
   const { bucket, key: prefix } = splitPrefix(storePrefix)
   for (let token: string | null = null, first = true; first || token !== null; first = false) {
     const { text } = await client.sendForText({

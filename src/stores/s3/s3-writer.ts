@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import type { Json } from '../../core/job.ts'
 import type { Abortable, ObjectInfo, ObjectWriter, WriteOptions, WrittenPart } from '../../core/ports.ts'
@@ -59,7 +60,10 @@ export class S3Writer implements ObjectWriter {
     return tokenToJson(this.#token)
   }
 
-  writePart(part: { number: number; offset: number; bytes: readonly Uint8Array[] }, o: Abortable): Promise<WrittenPart> {
+  writePart(
+    part: { number: number; offset: number; bytes: readonly Uint8Array[] },
+    o: Abortable,
+  ): Promise<WrittenPart> {
     const written = this.#writePart(part, o)
     const settled = written.then(
       () => undefined,
@@ -93,7 +97,10 @@ export class S3Writer implements ObjectWriter {
       const response = await client.send({
         method: 'PUT',
         ...place,
-        query: [['partNumber', String(part.number)], ['uploadId', uploadId]],
+        query: [
+          ['partNumber', String(part.number)],
+          ['uploadId', uploadId],
+        ],
         headers: { 'x-amz-checksum-crc32': checksum },
         body: part.bytes,
         purpose: 'write',
@@ -144,7 +151,13 @@ export class S3Writer implements ObjectWriter {
     const part = { number: 1, offset: 0, bytes: body.byteLength, etag: null }
     const completing = { etag, bytes: body.byteLength, parts: body.byteLength === 0 ? [] : [part] }
     await this.#record({ ...this.#token, kind: 'put', uploadId: null, completing })
-    const request = { client, place, ifExists: options.ifExists, expected: completing, wasCompleting: this.#start.token.completing !== null }
+    const request = {
+      client,
+      place,
+      ifExists: options.ifExists,
+      expected: completing,
+      wasCompleting: this.#start.token.completing !== null,
+    }
     const headers = putHeaders(options, crc32Base64(crc32Of([body])))
     return finishOnce(request, (isConditional) => sendPut({ ...request, body, headers, isConditional }, o), o)
   }
@@ -158,7 +171,13 @@ export class S3Writer implements ObjectWriter {
     if (upload === null) throw new SluiceError('SLUICE_INTERNAL', 'complete with parts that were never written')
     const completing = { etag: multipartEtag(whole.parts), bytes: whole.bytes, parts: whole.parts }
     await this.#record({ ...this.#token, completing })
-    const request = { client, place, ifExists: options.ifExists, expected: completing, wasCompleting: this.#start.token.completing !== null }
+    const request = {
+      client,
+      place,
+      ifExists: options.ifExists,
+      expected: completing,
+      wasCompleting: this.#start.token.completing !== null,
+    }
     const parts = whole.parts.map(({ number, etag }) => ({ number, etag: etag ?? '', crc32: this.#crcs.get(number) }))
     const info = await finishOnce(
       request,
@@ -227,6 +246,8 @@ function linkSignals(a: AbortSignal, b: AbortSignal): Abortable & { unlink(): vo
   const controller = new AbortController()
   const stopA = (): void => controller.abort(a.reason)
   const stopB = (): void => controller.abort(b.reason)
+  // One listener a part in flight, taken off at its end: Node would warn of the eleventh.
+  setMaxListeners(0, a, b)
   if (a.aborted) stopA()
   if (b.aborted) stopB()
   a.addEventListener('abort', stopA, { once: true })

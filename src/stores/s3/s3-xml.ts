@@ -34,7 +34,8 @@ function parseRoot(text: string): { name: string; root: Node } {
 /** The content of an answer whose root must have this name. @throws SLUICE_PROTOCOL */
 function parseAnswer(text: string, wanted: string): Node {
   const { name, root } = parseRoot(text)
-  if (name !== wanted) throw new SluiceError('SLUICE_PROTOCOL', `the answer is <${name}> where <${wanted}> was expected`)
+  if (name !== wanted)
+    throw new SluiceError('SLUICE_PROTOCOL', `the answer is <${name}> where <${wanted}> was expected`)
   return root
 }
 

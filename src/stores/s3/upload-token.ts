@@ -73,5 +73,7 @@ function completingFrom(json: Json | undefined): Completing | null {
 }
 
 function asRecord(json: Json | undefined): { readonly [key: string]: Json } | null {
-  return typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as { readonly [key: string]: Json }) : null
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+    ? (json as { readonly [key: string]: Json })
+    : null
 }

@@ -6,17 +6,24 @@ const KEYS = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' }
 const MINUTE = 60_000
 
 function counting(make: (call: number) => AwsCredentials | Error) {
-  const loader = { calls: 0, load: (): Promise<AwsCredentials> => {
-    loader.calls += 1
-    const made = make(loader.calls)
-    return made instanceof Error ? Promise.reject(made) : Promise.resolve(made)
-  } }
+  const loader = {
+    calls: 0,
+    load: (): Promise<AwsCredentials> => {
+      loader.calls += 1
+      const made = make(loader.calls)
+      return made instanceof Error ? Promise.reject(made) : Promise.resolve(made)
+    },
+  }
   return loader
 }
 
 describe('credentials', () => {
   it('come from the environment handed in', async () => {
-    expect(await createCredentialSource({ env: KEYS }).get()).toEqual({ accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: undefined })
+    expect(await createCredentialSource({ env: KEYS }).get()).toEqual({
+      accessKeyId: 'id',
+      secretAccessKey: 'secret',
+      sessionToken: undefined,
+    })
     const token = { ...KEYS, AWS_SESSION_TOKEN: 't' }
     expect(await createCredentialSource({ env: token }).get()).toMatchObject({ sessionToken: 't' })
   })
@@ -27,15 +34,24 @@ describe('credentials', () => {
 
   it('come from the profile where one is named, whatever the environment has', async () => {
     const loader = counting(() => ({ accessKeyId: 'p', secretAccessKey: 's' }))
-    expect(await createCredentialSource({ env: KEYS, profile: 'x', load: loader.load }).get()).toMatchObject({ accessKeyId: 'p' })
+    expect(await createCredentialSource({ env: KEYS, profile: 'x', load: loader.load }).get()).toMatchObject({
+      accessKeyId: 'p',
+    })
   })
 
-  it.each([{ AWS_ACCESS_KEY_ID: 'id' }, { AWS_SECRET_ACCESS_KEY: 's3cr3t' }])('are refused by half: %j', async (env) => {
-    await expect(createCredentialSource({ env }).get()).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS' })
-  })
+  it.each([{ AWS_ACCESS_KEY_ID: 'id' }, { AWS_SECRET_ACCESS_KEY: 's3cr3t' }])(
+    'are refused by half: %j',
+    async (env) => {
+      await expect(createCredentialSource({ env }).get()).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS' })
+    },
+  )
 
   it('are fetched once, and anew five minutes before they expire', async () => {
-    const loader = counting((call) => ({ accessKeyId: `k${call}`, secretAccessKey: 's', expiresMs: Date.now() + (call === 1 ? 4 : 60) * MINUTE }))
+    const loader = counting((call) => ({
+      accessKeyId: `k${call}`,
+      secretAccessKey: 's',
+      expiresMs: Date.now() + (call === 1 ? 4 : 60) * MINUTE,
+    }))
     const source = createCredentialSource({ env: {}, load: loader.load })
     await Promise.all([source.get(), source.get()])
     expect(loader.calls).toBe(1)
@@ -47,7 +63,11 @@ describe('credentials', () => {
   })
 
   it('stay while they last where they cannot be renewed', async () => {
-    const loader = counting((call) => (call === 1 ? { accessKeyId: 'k1', secretAccessKey: 's', expiresMs: Date.now() + 4 * MINUTE } : new Error('no network')))
+    const loader = counting((call) =>
+      call === 1
+        ? { accessKeyId: 'k1', secretAccessKey: 's', expiresMs: Date.now() + 4 * MINUTE }
+        : new Error('no network'),
+    )
     const source = createCredentialSource({ env: {}, load: loader.load })
     await source.get()
     expect(await source.get()).toMatchObject({ accessKeyId: 'k1' })
@@ -56,7 +76,10 @@ describe('credentials', () => {
   it('missing: says what to do', async () => {
     const loader = counting(() => new Error('Could not load credentials from any providers'))
     const failing = createCredentialSource({ env: {}, profile: 'dev', load: loader.load }).get()
-    await expect(failing).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS', hint: expect.stringContaining('AWS_ACCESS_KEY_ID') })
+    await expect(failing).rejects.toMatchObject({
+      code: 'SLUICE_CREDENTIALS',
+      hint: expect.stringContaining('AWS_ACCESS_KEY_ID'),
+    })
     await expect(failing).rejects.toThrow(/profile dev/)
   })
 
@@ -64,10 +87,18 @@ describe('credentials', () => {
     const { mkdtemp, rm, writeFile } = await import('node:fs/promises')
     const folder = await mkdtemp('/tmp/sluice-aws-')
     try {
-      await writeFile(`${folder}/credentials`, '[dev]\naws_access_key_id = fileId\naws_secret_access_key = fileSecret\n')
+      await writeFile(
+        `${folder}/credentials`,
+        '[dev]\naws_access_key_id = fileId\naws_secret_access_key = fileSecret\n',
+      )
       const env = { AWS_SHARED_CREDENTIALS_FILE: `${folder}/credentials`, AWS_CONFIG_FILE: `${folder}/config` }
-      expect(await createCredentialSource({ env, profile: 'dev' }).get()).toMatchObject({ accessKeyId: 'fileId', secretAccessKey: 'fileSecret' })
-      await expect(createCredentialSource({ env, profile: 'nobody' }).get()).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS' })
+      expect(await createCredentialSource({ env, profile: 'dev' }).get()).toMatchObject({
+        accessKeyId: 'fileId',
+        secretAccessKey: 'fileSecret',
+      })
+      await expect(createCredentialSource({ env, profile: 'nobody' }).get()).rejects.toMatchObject({
+        code: 'SLUICE_CREDENTIALS',
+      })
     } finally {
       await rm(folder, { recursive: true })
     }

@@ -31,8 +31,12 @@ describe('translateNetworkError', () => {
   })
 
   it('looks into one attempt an address, and into causes', () => {
-    expect(translateNetworkError(new AggregateError([new Error('x'), coded('ECONNREFUSED')]), 'http://h').code).toBe('SLUICE_UNREACHABLE')
-    expect(translateNetworkError(new TypeError('fetch failed', { cause: coded('ECONNRESET') }), 'http://h').code).toBe('SLUICE_NETWORK')
+    expect(translateNetworkError(new AggregateError([new Error('x'), coded('ECONNREFUSED')]), 'http://h').code).toBe(
+      'SLUICE_UNREACHABLE',
+    )
+    expect(translateNetworkError(new TypeError('fetch failed', { cause: coded('ECONNRESET') }), 'http://h').code).toBe(
+      'SLUICE_NETWORK',
+    )
   })
 
   it('leaves a SluiceError as it is', () => {

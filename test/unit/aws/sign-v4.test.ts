@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { amzDate, EMPTY_SHA256, encodeKey, encodeQuery, encodeRfc3986, sha256Hex, signV4, type SignInput } from '../../../src/aws/sign-v4.ts'
+import {
+  amzDate,
+  EMPTY_SHA256,
+  encodeKey,
+  encodeQuery,
+  encodeRfc3986,
+  sha256Hex,
+  signV4,
+  type SignInput,
+} from '../../../src/aws/sign-v4.ts'
 
 /** Amazon S3 API Reference, "Authenticating Requests: Using the Authorization Header", "Examples: Signature Calculations". */
 const S3_EXAMPLE = {
@@ -25,7 +34,8 @@ const SUITE = {
   credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' },
 } as const
 
-const signatureOf = (input: SignInput): string | undefined => /Signature=([0-9a-f]{64})$/.exec(signV4(input).authorization ?? '')?.[1]
+const signatureOf = (input: SignInput): string | undefined =>
+  /Signature=([0-9a-f]{64})$/.exec(signV4(input).authorization ?? '')?.[1]
 
 describe("S3's published examples", () => {
   const hashed = (hash: string): Record<string, string> => ({ 'x-amz-content-sha256': hash })
@@ -64,7 +74,10 @@ describe("S3's published examples", () => {
   })
 
   it('GET Bucket (List Objects)', () => {
-    const query = [['prefix', 'J'], ['max-keys', '2']] as const
+    const query = [
+      ['prefix', 'J'],
+      ['max-keys', '2'],
+    ] as const
     const headers = hashed(EMPTY_SHA256)
     expect(signatureOf({ ...S3_EXAMPLE, method: 'GET', path: '/', query, headers, payloadHash: EMPTY_SHA256 })).toBe(
       '34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7',
@@ -77,7 +90,13 @@ describe("AWS's test suite", () => {
     ['get-vanilla', { method: 'GET' }, '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31'],
     [
       'get-vanilla-query-order-key-case',
-      { method: 'GET', query: [['Param2', 'value2'], ['Param1', 'value1']] },
+      {
+        method: 'GET',
+        query: [
+          ['Param2', 'value2'],
+          ['Param1', 'value1'],
+        ],
+      },
       'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500',
     ],
     ['post-vanilla', { method: 'POST' }, '5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b'],
@@ -131,7 +150,14 @@ describe('encoding', () => {
   })
 
   it('sorts a query by its encoded names', () => {
-    expect(encodeQuery([['b', '2'], ['a b', '1/ü'], ['B', ''], ['b', '1']])).toBe('B=&a%20b=1%2F%C3%BC&b=1&b=2')
+    expect(
+      encodeQuery([
+        ['b', '2'],
+        ['a b', '1/ü'],
+        ['B', ''],
+        ['b', '1'],
+      ]),
+    ).toBe('B=&a%20b=1%2F%C3%BC&b=1&b=2')
   })
 
   it('is undone by decoding, whatever the text, and leaves only unreserved characters', () => {

@@ -2,8 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { locate, parseEndpoint, s3Url, splitKey, splitPrefix } from '../../../../src/stores/s3/s3-address.ts'
 
 describe('locate', () => {
-  const at = (bucket: string, over: { endpoint?: string; region?: string; pathStyle?: 'auto' | 'always' | 'never' } = {}) => {
-    const target = { endpoint: parseEndpoint(over.endpoint), region: over.region ?? 'eu-west-1', pathStyle: over.pathStyle ?? ('auto' as const) }
+  const at = (
+    bucket: string,
+    over: { endpoint?: string; region?: string; pathStyle?: 'auto' | 'always' | 'never' } = {},
+  ) => {
+    const target = {
+      endpoint: parseEndpoint(over.endpoint),
+      region: over.region ?? 'eu-west-1',
+      pathStyle: over.pathStyle ?? ('auto' as const),
+    }
     const { origin, path } = locate({ bucket, key: 'a b/100%.bin' }, target)
     return origin + path
   }
@@ -17,8 +24,14 @@ describe('locate', () => {
     [at('bucket', { endpoint: 'http://127.0.0.1:9000' }), 'http://127.0.0.1:9000/bucket/a%20b/100%25.bin'],
     [at('bucket', { endpoint: 'http://[::1]:9000/' }), 'http://[::1]:9000/bucket/a%20b/100%25.bin'],
     [at('bucket', { endpoint: 'https://minio.example/s3/' }), 'https://minio.example/s3/bucket/a%20b/100%25.bin'],
-    [at('bucket', { endpoint: 'https://minio.example', pathStyle: 'never' }), 'https://bucket.minio.example/a%20b/100%25.bin'],
-    [at('bucket', { endpoint: 'https://s3.us-west-2.amazonaws.com' }), 'https://bucket.s3.us-west-2.amazonaws.com/a%20b/100%25.bin'],
+    [
+      at('bucket', { endpoint: 'https://minio.example', pathStyle: 'never' }),
+      'https://bucket.minio.example/a%20b/100%25.bin',
+    ],
+    [
+      at('bucket', { endpoint: 'https://s3.us-west-2.amazonaws.com' }),
+      'https://bucket.s3.us-west-2.amazonaws.com/a%20b/100%25.bin',
+    ],
     [at('bucket', { pathStyle: 'always' }), 'https://s3.eu-west-1.amazonaws.com/bucket/a%20b/100%25.bin'],
   ])('%s', (got, wanted) => {
     expect(got).toBe(wanted)

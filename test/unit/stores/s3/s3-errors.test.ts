@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { statusOf, toS3Error } from '../../../../src/stores/s3/s3-errors.ts'
 
-const refusal = (status: number, code: string, over: { purpose?: 'read' | 'write'; headers?: Record<string, string> } = {}) =>
+const refusal = (
+  status: number,
+  code: string,
+  over: { purpose?: 'read' | 'write'; headers?: Record<string, string> } = {},
+) =>
   toS3Error({
     status,
     headers: over.headers ?? {},

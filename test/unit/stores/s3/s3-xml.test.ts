@@ -20,33 +20,52 @@ describe('parseListPage', () => {
 <Contents><Key>0123</Key><ETag>&#34;x-2&#34;</ETag><Size>0</Size></Contents></ListBucketResult>`)
     expect(page.next).toBe('to/ken=')
     expect(page.objects).toEqual([
-      { key: 'a b+c/100%/ü', size: 12, etag: '"0012e5"', modifiedMs: Date.UTC(2026, 0, 2, 3, 4, 5), storageClass: 'GLACIER' },
+      {
+        key: 'a b+c/100%/ü',
+        size: 12,
+        etag: '"0012e5"',
+        modifiedMs: Date.UTC(2026, 0, 2, 3, 4, 5),
+        storageClass: 'GLACIER',
+      },
       { key: '0123', size: 0, etag: '"x-2"', modifiedMs: null, storageClass: undefined },
     ])
   })
 
   it('takes keys as they are where the store encodes nothing, blanks at the ends too', () => {
-    const page = parseListPage(`<ListBucketResult ${NS}><Contents><Key> a+b%20 &amp;&lt;</Key><Size>1</Size></Contents></ListBucketResult>`)
+    const page = parseListPage(
+      `<ListBucketResult ${NS}><Contents><Key> a+b%20 &amp;&lt;</Key><Size>1</Size></Contents></ListBucketResult>`,
+    )
     expect(page).toMatchObject({ next: null, objects: [{ key: ' a+b%20 &<', etag: null }] })
   })
 
   it('reads an empty listing', () => {
-    expect(parseListPage(`<ListBucketResult ${NS}><IsTruncated>false</IsTruncated></ListBucketResult>`)).toEqual({ objects: [], next: null })
+    expect(parseListPage(`<ListBucketResult ${NS}><IsTruncated>false</IsTruncated></ListBucketResult>`)).toEqual({
+      objects: [],
+      next: null,
+    })
     expect(parseListPage(`<ListBucketResult/>`)).toEqual({ objects: [], next: null })
   })
 
-  it.each(['', 'plain text', '<html><body>hello</body></html>', '{"a":1}', '<ListBucketResult', `<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%zz</Key></Contents></ListBucketResult>`])(
-    'refuses %j',
-    (text) => {
-      expect(() => parseListPage(text)).toThrow(expect.objectContaining({ code: 'SLUICE_PROTOCOL' }))
-    },
-  )
+  it.each([
+    '',
+    'plain text',
+    '<html><body>hello</body></html>',
+    '{"a":1}',
+    '<ListBucketResult',
+    `<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%zz</Key></Contents></ListBucketResult>`,
+  ])('refuses %j', (text) => {
+    expect(() => parseListPage(text)).toThrow(expect.objectContaining({ code: 'SLUICE_PROTOCOL' }))
+  })
 })
 
 describe('multipart answers', () => {
   it('reads an upload id', () => {
-    expect(parseCreated(`<InitiateMultipartUploadResult ${NS}><UploadId>0042</UploadId></InitiateMultipartUploadResult>`)).toBe('0042')
-    expect(() => parseCreated('<InitiateMultipartUploadResult/>')).toThrow(expect.objectContaining({ code: 'SLUICE_PROTOCOL' }))
+    expect(
+      parseCreated(`<InitiateMultipartUploadResult ${NS}><UploadId>0042</UploadId></InitiateMultipartUploadResult>`),
+    ).toBe('0042')
+    expect(() => parseCreated('<InitiateMultipartUploadResult/>')).toThrow(
+      expect.objectContaining({ code: 'SLUICE_PROTOCOL' }),
+    )
   })
 
   it('reads uploads and the markers of the next page', () => {
@@ -67,12 +86,21 @@ describe('multipart answers', () => {
   })
 
   it('writes and reads Complete', () => {
-    expect(completeXml([{ number: 1, etag: '"a&b"', crc32: undefined }, { number: 2, etag: '"c"', crc32: 'AQ==' }])).toBe(
+    expect(
+      completeXml([
+        { number: 1, etag: '"a&b"', crc32: undefined },
+        { number: 2, etag: '"c"', crc32: 'AQ==' },
+      ]),
+    ).toBe(
       `<CompleteMultipartUpload ${NS}><Part><PartNumber>1</PartNumber><ETag>&quot;a&amp;b&quot;</ETag></Part>` +
         `<Part><PartNumber>2</PartNumber><ETag>&quot;c&quot;</ETag><ChecksumCRC32>AQ==</ChecksumCRC32></Part></CompleteMultipartUpload>`,
     )
     // S3 sends blanks while it works, before the XML's declaration.
-    expect(parseCompleted(`  \n <?xml version="1.0"?>\n<CompleteMultipartUploadResult><ETag>"d-2"</ETag></CompleteMultipartUploadResult>`)).toBe('"d-2"')
+    expect(
+      parseCompleted(
+        `  \n <?xml version="1.0"?>\n<CompleteMultipartUploadResult><ETag>"d-2"</ETag></CompleteMultipartUploadResult>`,
+      ),
+    ).toBe('"d-2"')
   })
 })
 
@@ -87,7 +115,10 @@ describe('parseErrorBody', () => {
     })
   })
 
-  it.each(['', '<html>Error</html>', '<Errors><Error/></Errors>', '<ListBucketResult/>', '<Error'])('sees none in %j', (text) => {
-    expect(parseErrorBody(text)).toBeNull()
-  })
+  it.each(['', '<html>Error</html>', '<Errors><Error/></Errors>', '<ListBucketResult/>', '<Error'])(
+    'sees none in %j',
+    (text) => {
+      expect(parseErrorBody(text)).toBeNull()
+    },
+  )
 })

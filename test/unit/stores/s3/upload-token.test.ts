@@ -15,10 +15,13 @@ const token: UploadToken = {
 }
 
 describe('a token', () => {
-  it.each([token, { ...token, kind: 'put' as const, known: null, uploadId: null, completing: null }])('survives JSON', (one) => {
-    const json = JSON.parse(JSON.stringify(tokenToJson(one))) as Json
-    expect(tokenFromJson(json)).toEqual(one)
-  })
+  it.each([token, { ...token, kind: 'put' as const, known: null, uploadId: null, completing: null }])(
+    'survives JSON',
+    (one) => {
+      const json = JSON.parse(JSON.stringify(tokenToJson(one))) as Json
+      expect(tokenFromJson(json)).toEqual(one)
+    },
+  )
 
   it.each([null, 'x', [], {}, { store: 'local', key: 'b/k', kind: 'put' }, { store: 's3', key: 'b/k', kind: 'other' }])(
     'is not %j',
