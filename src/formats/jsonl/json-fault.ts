@@ -16,12 +16,12 @@ export class JsonFault extends Error {
 }
 
 /** A fault of grammar: what was expected and what is there. */
-export function unexpected(text: string, at: number, wanted: string): JsonFault {
-  return new JsonFault('SLUICE_JSON', `${describe(text.charCodeAt(at))} where ${wanted} should be`, { at })
+export function unexpected(bytes: Uint8Array, at: number, wanted: string): JsonFault {
+  return new JsonFault('SLUICE_JSON', `${describe(bytes[at])} where ${wanted} should be`, { at })
 }
 
-function describe(code: number): string {
-  if (Number.isNaN(code) || code === 0x0a) return 'the end of the line'
+function describe(code: number | undefined): string {
+  if (code === undefined || code === 0x0a) return 'the end of the line'
   if (code < 0x20 || code >= 0x7f) return `byte 0x${code.toString(16).padStart(2, '0')}`
   return code === 0x27 ? 'an apostrophe' : `'${String.fromCharCode(code)}'`
 }

@@ -29,8 +29,8 @@ export class RowParser {
   #empty: undefined[] = []
   #byName = new Map<string, number>()
   #byToken = new Map<string, number>()
-  /** The row before: its keys as they stood in the text, quotes included, and their columns. */
-  #tokens: string[] = []
+  /** The row before: the bytes of its keys, quotes included, and their columns. */
+  #tokens: Uint8Array[] = []
   #guesses: number[] = []
 
   constructor(columns: readonly string[], o: RowParserOptions) {
@@ -44,11 +44,6 @@ export class RowParser {
     return this.#columns.length === this.#first.length ? this.#first : this.#columns
   }
 
-  /** The text of the block; a line end or a NUL stands behind its last byte. */
-  get text(): string {
-    return this.#text
-  }
-
   /** Whether bytes `[from, end]` of the block, the last one perhaps the first of a character, are not UTF-8. */
   invalidWithin(from: number, end: number): boolean {
     if (this.#valid || this.#o.onInvalidUtf8 === 'replace') return false
@@ -59,8 +54,7 @@ export class RowParser {
   load(bytes: Buffer): void {
     this.#bytes = bytes
     this.#limit = bytes.byteLength
-    const text = bytes.toString('latin1')
-    this.#text = text.endsWith('\n') ? text : text + (this.#o.acrossLines ? '\0' : '\n')
+    this.#text = bytes.toString('latin1')
     this.#valid = isUtf8(bytes)
     if (this.#columns.length > this.#first.length) this.#reset()
   }
@@ -76,57 +70,61 @@ export class RowParser {
    * @throws JsonFault
    */
   parse(from: number): Value[] {
-    const text = this.#text
+    const bytes = this.#bytes
     const across = this.#o.acrossLines
-    if (text.charCodeAt(from) !== 0x7b) throw unexpected(text, from, 'a JSON object')
+    if ((bytes[from] ?? 0) !== 0x7b) throw unexpected(bytes, from, 'a JSON object')
     const row: Value[] = this.#empty.slice()
-    let at = skipBlank(text, from + 1, across)
-    if (text.charCodeAt(at) === 0x7d) {
+    let at = skipBlank(bytes, from + 1, across)
+    if ((bytes[at] ?? 0) === 0x7d) {
       this.at = at + 1
       return row
     }
     for (let index = 0; ; index += 1) {
       const column = this.#key(at, index)
       at = this.at
-      if (text.charCodeAt(at) !== 0x3a) {
-        at = skipBlank(text, at, across)
-        if (text.charCodeAt(at) !== 0x3a) throw unexpected(text, at, 'a colon')
+      if ((bytes[at] ?? 0) !== 0x3a) {
+        at = skipBlank(bytes, at, across)
+        if ((bytes[at] ?? 0) !== 0x3a) throw unexpected(bytes, at, 'a colon')
       }
       at += 1
-      const code = text.charCodeAt(at)
-      if (code === 0x20 || code === 0x09 || code === 0x0d || code === 0x0a) at = skipBlank(text, at, across)
+      const code = bytes[at] ?? 0
+      if (code === 0x20 || code === 0x09 || code === 0x0d || code === 0x0a) at = skipBlank(bytes, at, across)
       if (row[column] !== undefined) throw this.#named('SLUICE_JSON', 'the key comes twice in one object', from, column)
       while (row.length < column) row.push(undefined)
       row[column] = this.#value(at, column)
       at = this.at
-      let next = text.charCodeAt(at)
+      let next = bytes[at] ?? 0
       if (next !== 0x2c && next !== 0x7d) {
-        at = skipBlank(text, at, across)
-        next = text.charCodeAt(at)
+        at = skipBlank(bytes, at, across)
+        next = bytes[at] ?? 0
       }
       at += 1
       if (next === 0x7d) {
         this.at = at
         return row
       }
-      if (next !== 0x2c) throw unexpected(text, at - 1, "',' or '}'")
-      if (text.charCodeAt(at) !== 0x22) at = skipBlank(text, at, across)
+      if (next !== 0x2c) throw unexpected(bytes, at - 1, "',' or '}'")
+      if ((bytes[at] ?? 0) !== 0x22) at = skipBlank(bytes, at, across)
     }
   }
 
   /** The column of the key at `from`; `this.at` is then behind it. */
   #key(from: number, index: number): number {
-    const text = this.#text
+    const bytes = this.#bytes
     const guess = this.#tokens[index]
-    if (guess !== undefined && text.startsWith(guess, from)) {
-      this.at = from + guess.length
-      return this.#guesses[index] ?? 0
+    if (guess !== undefined) {
+      let same = 0
+      while (same < guess.length && guess[same] === bytes[from + same]) same += 1
+      if (same === guess.length) {
+        this.at = from + same
+        return this.#guesses[index] ?? 0
+      }
     }
-    if (text.charCodeAt(from) !== 0x22) throw unexpected(text, from, 'a key in quotes')
-    const end = skipString(text, from, this.#o.onNul === 'strip' ? this.#limit : 0)
-    const token = text.slice(from, end)
+    if ((bytes[from] ?? 0) !== 0x22) throw unexpected(bytes, from, 'a key in quotes')
+    const end = skipString(bytes, from, this.#o.onNul === 'strip' ? this.#limit : 0)
+    const token = this.#text.slice(from, end)
     const column = this.#byToken.get(token) ?? this.#columnOf(token, from, end)
-    this.#tokens[index] = token
+    this.#tokens[index] = Uint8Array.prototype.slice.call(bytes, from, end)
     this.#guesses[index] = column
     this.at = end
     return column
@@ -148,44 +146,44 @@ export class RowParser {
   }
 
   #value(from: number, column: number): Value {
-    const text = this.#text
-    const code = text.charCodeAt(from)
+    const bytes = this.#bytes
+    const code = bytes[from] ?? 0
     if (code === 0x22) return this.#string(from, column)
     if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-      this.at = skipNumber(text, from)
-      return { kind: 'number', text: text.slice(from, this.at) }
+      this.at = skipNumber(bytes, from)
+      return { kind: 'number', text: this.#text.slice(from, this.at) }
     }
     if (code === 0x7b || code === 0x5b) {
-      this.at = skipValue(text, from, { acrossLines: this.#o.acrossLines, depth: 1 })
+      this.at = skipValue(bytes, from, { acrossLines: this.#o.acrossLines, depth: 1 })
       return { kind: 'json', text: this.#decode(from, this.at, column) }
     }
     if (code === 0x6e) {
-      this.at = skipWord(text, from, 'null')
+      this.at = skipWord(bytes, from, 'null')
       return null
     }
     const word = code === 0x74
-    if (!word && code !== 0x66) throw unexpected(text, from, 'a value')
-    this.at = skipWord(text, from, word ? 'true' : 'false')
+    if (!word && code !== 0x66) throw unexpected(bytes, from, 'a value')
+    this.at = skipWord(bytes, from, word ? 'true' : 'false')
     return word
   }
 
   #string(from: number, column: number): string {
-    const text = this.#text
+    const bytes = this.#bytes
     let at = from + 1
     let bits = 0
-    let code = text.charCodeAt(at)
+    let code = bytes[at] ?? 0
     while (code !== 0x22 && code !== 0x5c && code >= 0x20) {
       bits |= code
       at += 1
-      code = text.charCodeAt(at)
+      code = bytes[at] ?? 0
     }
     if (code === 0x22) {
       this.at = at + 1
-      return bits < 0x80 ? text.slice(from + 1, at) : this.#decode(from + 1, at, column)
+      return bits < 0x80 ? this.#text.slice(from + 1, at) : this.#decode(from + 1, at, column)
     }
     const strip = this.#o.onNul === 'strip'
-    if (code !== 0x5c && !(strip && code === 0 && at < this.#limit)) throw controlCharacter(text, at)
-    this.at = skipString(text, from, strip ? this.#limit : 0)
+    if (code !== 0x5c && !(strip && code === 0 && at < this.#limit)) throw controlCharacter(bytes, at)
+    this.at = skipString(bytes, from, strip ? this.#limit : 0)
     return this.#unescape(from, this.at, column)
   }
 

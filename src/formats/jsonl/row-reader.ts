@@ -35,6 +35,7 @@ export class RowReader {
   #position: Position
   #closed = false
   // The block in hand.
+  #block: Buffer = Buffer.alloc(0)
   #rows: Value[][] = []
   #places: RowPlace[] = []
   #line = 0
@@ -90,7 +91,8 @@ export class RowReader {
     this.#nextLineEnd = -1
     const limit = whole || this.#o.layout === 'array' ? view.byteLength : view.lastIndexOf(0x0a) + 1
     if (limit === 0) return 0
-    this.#parser.load(view.subarray(0, limit))
+    this.#block = view.subarray(0, limit)
+    this.#parser.load(this.#block)
     try {
       return this.#o.layout === 'array' ? this.#takeElements(limit, whole) : this.#takeLines(limit)
     } catch (error) {
@@ -104,15 +106,15 @@ export class RowReader {
   }
 
   #takeLines(limit: number): number {
-    const text = this.#parser.text
+    const bytes = this.#block
     for (let at = 0; at < limit; at += 1) {
-      at = skipBlank(text, at, false)
-      if (at < limit && text.charCodeAt(at) !== 0x0a) {
+      at = skipBlank(bytes, at, false)
+      if (at < limit && bytes[at] !== 0x0a) {
         this.#began = at
         const row = this.#parser.parse(at)
         let after = this.#parser.at
-        if (text.charCodeAt(after) !== 0x0a) after = skipBlank(text, after, false)
-        if (text.charCodeAt(after) !== 0x0a) throw unexpected(text, after, 'the end of the line')
+        if (bytes[after] !== 0x0a) after = skipBlank(bytes, after, false)
+        if (after < limit && bytes[after] !== 0x0a) throw unexpected(bytes, after, 'the end of the line')
         this.#add(row, at)
         at = after
       }
@@ -145,20 +147,20 @@ export class RowReader {
 
   /** One element from `from` on, with the comma before it; returns the index behind it. */
   #element(from: number, limit: number): number {
-    const text = this.#parser.text
-    let at = skipBlank(text, from, true)
+    const bytes = this.#block
+    let at = skipBlank(bytes, from, true)
     if (this.#closed) {
-      if (at < limit) throw unexpected(text, at, 'the end of the file')
+      if (at < limit) throw unexpected(bytes, at, 'the end of the file')
       return limit
     }
     const first = this.#position.row === 0 && this.#rows.length === 0
-    if (text.charCodeAt(at) === 0x5d) {
+    if (bytes[at] === 0x5d) {
       this.#closed = true
       return this.#rows.length > 0 ? at : this.#element(at + 1, limit)
     }
     if (!first) {
-      if (text.charCodeAt(at) !== 0x2c) throw unexpected(text, at, "',' or ']'")
-      at = skipBlank(text, at + 1, true)
+      if (bytes[at] !== 0x2c) throw unexpected(bytes, at, "',' or ']'")
+      at = skipBlank(bytes, at + 1, true)
     }
     this.#began = at
     const row = this.#parser.parse(at)
@@ -178,10 +180,9 @@ export class RowReader {
 
   /** Counts the line ends before `at`; each is looked for once. */
   #countLines(at: number): void {
-    const text = this.#parser.text
     for (;;) {
       if (this.#nextLineEnd < this.#counted) {
-        const found = text.indexOf('\n', this.#counted)
+        const found = this.#block.indexOf(0x0a, this.#counted)
         this.#nextLineEnd = found < 0 ? Number.POSITIVE_INFINITY : found
       }
       if (this.#nextLineEnd >= at) return
