@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createHttpStore } from '../../src/stores/http-store.ts'
+import { createS3Store } from '../../src/stores/s3/s3-store.ts'
 import { createLocalStore } from '../../src/stores/local-store.ts'
 import { createStreamStore } from '../../src/stores/stream-store.ts'
 import { startMisbehavingHttp } from '../support/misbehaving-http.ts'
+import { freshBucket, type S3Address, s3Do, sharedServices } from '../support/services.ts'
 import { describeStore, type StoreUnderTest } from './store-suite.ts'
 
 async function local(): Promise<StoreUnderTest> {
@@ -39,6 +42,37 @@ async function http(): Promise<StoreUnderTest> {
   }
 }
 
+/** One bucket a service, a prefix in it for each test. */
+const buckets = new Map<string, Promise<string>>()
+
+async function s3(address: S3Address): Promise<StoreUnderTest> {
+  const made = buckets.get(address.endpoint) ?? freshBucket(address)
+  buckets.set(address.endpoint, made)
+  const bucket = await made
+  const prefix = `t${randomBytes(6).toString('hex')}/`
+  const keyOf = (name: string): string => `${bucket}/${prefix}${name}`
+  return {
+    store: createS3Store({
+      endpoint: address.endpoint,
+      env: address.env,
+      retryForMs: 10_000,
+      reporter: { warn: () => undefined, retried: () => undefined },
+    }),
+    keyOf,
+    put: async (name, body) => {
+      await s3Do(address, { method: 'PUT', path: `/${keyOf(name)}`, body })
+      return keyOf(name)
+    },
+    leftovers: async () => {
+      const { body } = await s3Do(address, { method: 'GET', path: `/${bucket}`, query: { uploads: '' } })
+      return [...body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)]
+        .map((match) => match[1] ?? '')
+        .filter((key) => key.startsWith(prefix))
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
 async function stream(): Promise<StoreUnderTest> {
   let bytes = new Uint8Array()
   async function* input(): AsyncGenerator<Uint8Array> {
@@ -59,3 +93,6 @@ async function stream(): Promise<StoreUnderTest> {
 describeStore('local', local, { lists: true, writes: true })
 describeStore('http', http)
 describeStore('stream', stream, { once: true })
+describeStore('s3 on versitygw', () => s3(sharedServices().versitygw), { lists: true, writes: true })
+// Seen with 4.48: it walks folders, and lists p/a/b before p/a.b/c.
+describeStore('s3 on SeaweedFS', () => s3(sharedServices().seaweedfs), { lists: true, unordered: true, writes: true })
