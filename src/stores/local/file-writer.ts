@@ -1,5 +1,5 @@
 import { constants, type BigIntStats } from 'node:fs'
-import { lstat, open, realpath, readlink, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { lstat, open, realpath, readlink, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { SluiceError } from '../../core/errors.ts'
 import type { Json } from '../../core/job.ts'
@@ -65,6 +65,8 @@ class FileWriter implements ObjectWriter {
   readonly present: readonly WrittenPart[] = []
   readonly #setting: Setting
   #open = true
+  /** It has its final name; what is left to do can be done again. */
+  #published = false
   #done: Promise<ObjectInfo> | null = null
 
   constructor(setting: Setting) {
@@ -122,13 +124,17 @@ class FileWriter implements ObjectWriter {
     const size = sizeOf(parts, key)
     o.signal.throwIfAborted()
     try {
-      await handle.truncate(size)
-      await handle.sync()
-      await this.#publish()
+      if (!this.#published) {
+        await handle.truncate(size)
+        await handle.sync()
+        await this.#publish()
+        this.#published = true
+      }
+      await syncFolder(intent.path)
+      const info = infoOf(key, await handle.stat({ bigint: true }))
       this.#open = false
       await handle.close()
-      await syncFolder(intent.path)
-      return infoOf(key, await stat(intent.path, { bigint: true }))
+      return info
     } catch (error) {
       throw translateLocalError(error, key)
     }

@@ -40,7 +40,7 @@ const RULES: Readonly<Record<string, LocalRule>> = {
   ENXIO: {
     code: 'SLUICE_LOCAL_IO',
     says: 'nothing can be opened there',
-    hint: 'a socket cannot be opened by its name; - is standard input',
+    hint: 'a socket cannot be opened by its name; - is standard input or output',
   },
 }
 

@@ -26,14 +26,19 @@ export async function publishNew(temporary: string, path: string, makeLink: type
   await unlink(temporary)
 }
 
-/** Makes the names in the path's folder durable. File systems that cannot sync a folder (EINVAL) have nothing to add. */
+/** What a folder answers that cannot be synced: not supported, or it may be written and not be read. Nothing can be added then. */
+const NO_FOLDER_SYNC = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EBADF', 'EACCES', 'EPERM'])
+
+/** Makes the names in the path's folder durable, where the file system can. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(dirname(path), constants.O_RDONLY)
   try {
-    await folder.sync()
+    const folder = await open(dirname(path), constants.O_RDONLY)
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EBADF'].includes(localErrorCode(error))) throw error
-  } finally {
-    await folder.close()
+    if (!NO_FOLDER_SYNC.has(localErrorCode(error))) throw error
   }
 }
