@@ -7,7 +7,6 @@ import { redactUrl } from '../core/redact.ts'
 import { translateNetworkError } from './network-error.ts'
 import { ResponseBody } from './response-body.ts'
 
-export { translateNetworkError } from './network-error.ts'
 export { ResponseBody } from './response-body.ts'
 
 /** Limits of a pool; every one has a default. */

@@ -152,28 +152,28 @@ async function open(state: ReadState, o: Abortable): Promise<HttpResponse> {
 
 /** Stores that ignore If-Match or Range are found out here. */
 function check(state: ReadState, response: HttpResponse, fresh: boolean): void {
-  const { info, at, end } = state
+  const { info, at } = state
   const { headers, status } = response
-  if (info.etag !== null && headers.etag !== undefined && headers.etag !== info.etag)
+  if (info.etag !== null && headers.etag !== undefined && headers.etag !== info.etag) {
     throw changed(info, 'changed while it was read')
-  const total = status === 206 ? headers['content-range']?.split('/')[1] : headers['content-length']
-  if (info.size !== null && total !== undefined && total !== '*' && Number(total) !== info.size) {
+  }
+  const range = status === 206 ? headers['content-range'] : undefined
+  const total = Number(range === undefined ? headers['content-length'] : range.split('/')[1])
+  if (info.size !== null && !Number.isNaN(total) && total !== info.size) {
     throw changed(info, `changed while it was read: ${total} bytes now, ${info.size} before`)
   }
-  if (!fresh && status !== 206 && at > 0) {
-    throw new SluiceError('SLUICE_PROTOCOL', 'the store does not obey ranges', { where: { url: info.url } })
-  }
-  if (!fresh && status === 206 && !(headers['content-range'] ?? '').startsWith(`bytes ${at}-`)) {
+  if (!fresh && !(range ?? '').startsWith(`bytes ${at}-`)) {
     throw new SluiceError('SLUICE_PROTOCOL', 'the store answered with another range than was asked for', {
       where: { url: info.url, byte: at },
     })
   }
-  if (!fresh && status !== 206 && info.size !== end) {
-    throw new SluiceError('SLUICE_PROTOCOL', 'the store does not obey ranges', { where: { url: info.url } })
-  }
-  const given = headers['x-amz-checksum-crc32']
-  const isComposite = headers['x-amz-checksum-type'] === 'COMPOSITE' || (given?.includes('-') ?? true)
-  if (fresh) state.wantedCrc = isComposite ? null : (given ?? null)
+  if (fresh) state.wantedCrc = wholeCrc32(headers)
+}
+
+/** Null where the store gave none, or one that is made of parts' checksums (`…-3`). */
+function wholeCrc32(headers: HttpResponse['headers']): string | null {
+  const given = headers['x-amz-checksum-crc32'] ?? null
+  return given === null || given.includes('-') || headers['x-amz-checksum-type'] === 'COMPOSITE' ? null : given
 }
 
 function changed(info: ObjectInfo, how: string): SluiceError {
