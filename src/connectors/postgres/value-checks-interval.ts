@@ -41,13 +41,14 @@ export function intervalCheck(typmod: number, type: string): TextCheck {
   return (text) => {
     const found = pieces(text, finest)
     if (found === null) return null
+    const unit = [quantum, 60e6, 3600e6, 86_400e6][finest] ?? 86_400e6
     for (const piece of found) {
       if (piece.months !== undefined && !isWhole(piece.text, piece.months, finest >= 5 ? 12 : 1)) {
-        if (finest >= 4 || !isWhole(piece.text, piece.months * 30 * 86_400e6, quantum)) return `has a fraction that ${type} rounds`
+        // A year's fraction becomes whole months; a month's, days of 30 to the month.
+        if (piece.months > 1 || finest >= 4 || !isWhole(piece.text, 30 * 86_400e6, unit)) return `has a fraction that ${type} rounds`
       }
       if (piece.microseconds !== undefined) {
         if (finest > piece.rank && /[1-9]/.test(piece.text)) return `has a field finer than ${type} keeps`
-        const unit = finest === 0 ? quantum : ([quantum, 60e6, 3600e6, 86_400e6][finest] ?? 86_400e6)
         if (!isWhole(piece.text, piece.microseconds, unit)) return `has a fraction that ${type} rounds`
       } else if (finest > piece.rank && /[1-9]/.test(piece.text) && !isWhole(piece.text, piece.months ?? 1, 12)) {
         return `has a field finer than ${type} keeps`

@@ -5,7 +5,7 @@ const NUMBER = /^\s*[+-]?(\d[\d_]*)?(?:\.([\d_]*))?(?:[eE]([+-]?[\d_]+))?\s*$/
 
 /** Position of the last digit that is not 0: 2 for 1.25, 0 for 10 and 7, -1 for 20 would be -1; -Infinity for zero. Null: no decimal number. */
 export function decimalsOf(text: string): number | null {
-  const match = NUMBER.exec(text)
+  const match = NUMBER.exec(text) ?? NUMBER.exec(plainInteger(text))
   if (match === null) return null
   const whole = (match[1] ?? '').replaceAll('_', '')
   const fraction = (match[2] ?? '').replaceAll('_', '')
@@ -14,6 +14,17 @@ export function decimalsOf(text: string): number | null {
   while (last > 0 && digits.charCodeAt(last - 1) === 48) last -= 1
   if (last === 0) return Number.NEGATIVE_INFINITY
   return last - whole.length - Number((match[3] ?? '0').replaceAll('_', ''))
+}
+
+/** PostgreSQL 16 and later read 0x1F, 0o17 and 0b11. */
+function plainInteger(text: string): string {
+  const match = /^\s*[+-]?(0[xob][\da-f_]+)\s*$/i.exec(text)
+  if (match === null) return text
+  try {
+    return String(BigInt((match[1] ?? '').replaceAll('_', '')))
+  } catch {
+    return text
+  }
 }
 
 /** numeric(p,s): digits past the scale are rounded away. PostgreSQL 15 and later also take a negative scale. */
@@ -56,6 +67,8 @@ export function wrapCheck(bits: 32 | 64, type: string): TextCheck {
   const most = bits === 32 ? 0xffff_ffffn : 0xffff_ffff_ffff_ffffn
   return (text) => {
     const trimmed = text.trim()
+    // strtoul with base 0 (xid always, oid since PostgreSQL 16).
+    if (/^[+-]?0\d/.test(trimmed)) return `begins with a zero, and would be read as octal by ${type}`
     if (/^-0*[1-9]/.test(trimmed)) return `is negative, and would wrap around in ${type}`
     return /^\d{10,}$/.test(trimmed) && BigInt(trimmed) > most ? `is beyond ${type}` : null
   }

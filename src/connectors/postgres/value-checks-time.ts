@@ -5,8 +5,10 @@ export type TimeType = 'date' | 'time' | 'timetz' | 'timestamp' | 'timestamptz'
 interface Reading {
   date: boolean
   time: boolean
-  /** The time is not 00:00:00. */
-  laterThanMidnight: boolean
+  /** Hours of the time, and whether anything of it below the hour is not 0. */
+  hours: number
+  belowHour: boolean
+  am: boolean
   /** An offset or the name of a zone. */
   zone: boolean
   /** Digits of the fraction without zeros at its end. */
@@ -36,16 +38,19 @@ const TOKENS = {
   letterT: /t(?=\s*\d)/y,
   offset: /[+-]\s*\d+(?::\d+)*(?:\.\d*)?/y,
   number: /(\d+)(?:\.(\d*))?/y,
-  word: /[+-]?[a-z][a-z/_]*(?:[+-]\d+(?::\d+)*)?/y,
+  /** A word with digits behind a point (`AM.5`) is taken for a zone. */
+  word: /[+-]?[a-z][a-z/_]*(?:[+-]\d+(?::\d+)*)?(?:\.\d+)?/y,
   other: /[^a-z0-9+-]/y,
 }
 
-function read(text: string): Reading | null {
+function read(text: string, isClock: boolean): Reading | null {
   const source = text.trim().toLowerCase()
   const reading: Reading = {
     date: false,
     time: false,
-    laterThanMidnight: false,
+    hours: 0,
+    belowHour: false,
+    am: false,
     zone: false,
     fraction: 0,
     sixty: false,
@@ -65,7 +70,7 @@ function read(text: string): Reading | null {
   while (at < source.length) {
     if (!readToken(reading, match)) return null
   }
-  settleBareNumbers(reading)
+  settleBareNumbers(reading, isClock)
   return reading
 }
 
@@ -95,32 +100,34 @@ function addTime(reading: Reading, parts: readonly string[], fraction: string | 
   reading.time = true
   const digits = significant(fraction ?? '')
   reading.fraction = Math.max(reading.fraction, digits)
-  if (digits > 0 || parts.some((part) => Number(part) > 0)) reading.laterThanMidnight = true
+  reading.hours = Math.max(reading.hours, Number(parts[0] ?? '0'))
+  if (digits > 0 || parts.slice(1).some((part) => Number(part) > 0)) reading.belowHour = true
 }
 
 function addWord(reading: Reading, word: string): void {
   if (word === 'now' || word === 'today' || word === 'tomorrow' || word === 'yesterday') reading.relative = true
   else if (word === 'epoch' || /^[+-]?inf(inity)?$/.test(word)) reading.special = true
-  else if (word === 'allballs') reading.time = true
+  else if (word === 'allballs') reading.time = reading.zone = true
   else if (MONTH.test(word)) reading.month = true
-  else if (word === 'pm') reading.laterThanMidnight = true
+  else if (word === 'am') reading.am = true
+  else if (word === 'pm') reading.hours += 12
   else if (!FILLER.test(word)) reading.zone = true
 }
 
-/** Digits without a sign of what they are: parts of a date beside a month's name, else a date of 6 or 8 digits, then a time. */
-function settleBareNumbers(reading: Reading): void {
-  const { bareNumbers } = reading
-  if (reading.month) {
-    reading.date = true
-    return
-  }
-  for (const [index, number] of bareNumbers.entries()) {
+/** Digits without a sign of what they are: two are a date's beside the name of a month; else a date, or a clock's time, comes first, and a time after it. */
+function settleBareNumbers(reading: Reading, isClock: boolean): void {
+  let dateParts = reading.month ? 2 : reading.date || isClock ? 0 : 1
+  if (reading.month) reading.date = true
+  for (const number of reading.bareNumbers) {
     const [whole = '', fraction] = number.split('.')
-    const isTime = reading.date || index > 0 || (whole.length === 6 && fraction !== undefined)
-    if (isTime) {
+    if (dateParts > 0 && (fraction === undefined || !reading.month)) {
+      dateParts -= 1
+      reading.date = true
+    } else if (isClock && whole.length !== 4 && whole.length !== 6) reading.date = true
+    else {
       addTime(reading, whole.match(/\d\d?/g) ?? [], fraction)
       reading.sixty ||= whole.length === 6 && whole.endsWith('60')
-    } else reading.date = true
+    }
   }
 }
 
@@ -135,27 +142,27 @@ function significant(fraction: string): number {
  * `precision` is how many digits of a second's fraction the column keeps.
  */
 export function timeObjection(text: string, type: TimeType, precision: number): string | null {
-  const reading = read(text)
+  const isClock = type === 'time' || type === 'timetz'
+  const reading = read(text, isClock)
   if (reading === null) return null
   if (reading.relative) return 'means another time whenever it is loaded'
   if (reading.special) return reading.date || reading.time || reading.zone ? 'has more than the word, which would be dropped' : null
   if (type === 'date') return dateObjection(reading)
   if (reading.sixty) return 'has 60 seconds, which would become the next minute'
   if (reading.fraction > precision) return `has more digits after the second's point than the ${precision} that are kept`
-  if (type === 'time' || type === 'timetz') return clockObjection(reading, type, text)
+  if (isClock) return clockObjection(reading, type)
   if (reading.dayFraction > precision) return 'has a fraction of a day finer than what is kept'
   return type === 'timestamp' && reading.zone ? 'has an offset or a time zone, which would be dropped' : null
 }
 
 function dateObjection(reading: Reading): string | null {
-  if (reading.laterThanMidnight || reading.sixty || reading.dayFraction > 0) return 'has a time, which would be dropped'
+  // 12 AM is midnight.
+  const midnight = !reading.belowHour && (reading.hours === 0 || (reading.am && reading.hours === 12))
+  if (!midnight || reading.sixty || reading.dayFraction > 0) return 'has a time, which would be dropped'
   return reading.zone ? 'has an offset or a time zone, which would be dropped' : null
 }
 
-function clockObjection(reading: Reading, type: TimeType, text: string): string | null {
-  // Six digits alone are a time to these types.
-  const digitsOnly = /^\s*\d{4,6}\s*$/.test(text)
-  if (digitsOnly) return /60\s*$/.test(text) && text.trim().length === 6 ? 'has 60 seconds, which would become the next minute' : null
+function clockObjection(reading: Reading, type: TimeType): string | null {
   if (reading.date || reading.dayFraction > 0) return 'has a date, which would be dropped'
   return type === 'time' && reading.zone ? 'has an offset or a time zone, which would be dropped' : null
 }
