@@ -37,3 +37,8 @@ export function printable(text: string): string {
     return named[character] ?? String.raw`\x${(character.codePointAt(0) ?? 0).toString(16).padStart(2, '0')}`
   })
 }
+
+/** Lines as part of something that has a title. */
+export function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`)
+}

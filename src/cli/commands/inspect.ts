@@ -1,7 +1,7 @@
 import { inspect, type InspectResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
 import type { Style } from '../style.ts'
-import { renderTable, type TableColumn } from '../table.ts'
+import { indent, renderTable, type TableColumn } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
 
 /** Width of a sample's value for people; `--json` has it whole. */
@@ -102,8 +102,4 @@ function renderProfile(result: InspectResult): string[] {
     rows,
     SAMPLE_WIDTH,
   )
-}
-
-function indent(lines: readonly string[]): string[] {
-  return lines.map((line) => `  ${line}`)
 }

@@ -1,7 +1,7 @@
 import { plan, type PlanResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
 import type { Style } from '../style.ts'
-import { renderTable } from '../table.ts'
+import { indent, renderTable } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
 
 /** Partitions shown to people; `--json` has all. */
@@ -57,8 +57,4 @@ function renderPartitions(plan: PlanResult): string[] {
     ...renderTable([{ title: 'url' }, { title: 'size', right: true }], rows, 100),
     ...(more > 0 ? [`and ${formatCount(more)} more`] : []),
   ])
-}
-
-function indent(lines: readonly string[]): string[] {
-  return lines.map((line) => `  ${line}`)
 }

@@ -4,7 +4,7 @@ import type { RunCommand } from '../context.ts'
 import { renderError, renderSummary } from '../report.ts'
 import { resumeCommand } from '../run-job.ts'
 import type { Style } from '../style.ts'
-import { renderTable } from '../table.ts'
+import { indent, renderTable } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
 import { shortTime } from './jobs.ts'
 
@@ -42,10 +42,9 @@ export function renderJob(job: JobDetail, style: Style): string {
   out.push(
     '',
     style.bold('runs'),
-    ...renderTable([{ title: 'began' }, { title: 'ended' }, { title: 'status' }], runs).map((line) => `  ${line}`),
+    ...indent(renderTable([{ title: 'began' }, { title: 'ended' }, { title: 'status' }], runs)),
   )
-  if (job.partitions.length > 0)
-    out.push('', style.bold('partitions'), ...renderPartitions(job).map((line) => `  ${line}`))
+  if (job.partitions.length > 0) out.push('', style.bold('partitions'), ...indent(renderPartitions(job)))
   if (job.resumeCommand !== null) out.push('', `resume with: ${style.bold(job.resumeCommand)}`)
   return out.join('\n')
 }

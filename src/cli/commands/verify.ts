@@ -3,7 +3,7 @@ import type { RunCommand } from '../context.ts'
 import { EXIT } from '../exit-code.ts'
 import { ProgressView } from '../progress.ts'
 import type { Style } from '../style.ts'
-import { printable, renderTable } from '../table.ts'
+import { indent, printable, renderTable } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
 
 /** `sluice verify SOURCE SINK`: 0 the same, 1 different. */
@@ -43,7 +43,7 @@ export function renderVerify(result: VerifyResult, style: Style): string {
   const columns = [{ title: 'url' }, { title: 'rows', right: true }, { title: 'size', right: true }, { title: 'hash' }]
   return [
     result.same ? style.green(style.bold('same')) : style.red(style.bold('different')),
-    ...renderTable(columns, rows, 80).map((line) => `  ${line}`),
+    ...indent(renderTable(columns, rows, 80)),
     ...result.differences.map(({ kind, text }) => `  ${style.yellow(kind)}: ${printable(text)}`),
   ].join('\n')
 }
