@@ -6,14 +6,11 @@ import { listFiles, type ListOptions } from './local/list-folder.ts'
 import { localErrorCode, translateLocalError } from './local/local-error.ts'
 import { infoOf, isSpecial, statOf } from './local/local-info.ts'
 import { readRegular, readSpecial } from './local/read-file.ts'
-import { openSpecialWriter } from './local/special-writer.ts'
+import { openSpecialWriter, ownDescriptor } from './local/special-writer.ts'
 import { parseIntent } from './local/temporary-name.ts'
 
 /** Eight MiB: large enough that a write costs nothing beside its bytes, small enough for several in flight. */
 const PART_BYTES = 8 * 1024 * 1024
-
-/** Descriptors of this process by name: written in place even where a plain file lies behind them. */
-const OWN_DESCRIPTOR = /^(\/dev\/(stdout|stderr|fd\/\d+)|\/proc\/self\/fd\/\d+)$/
 
 /** The local store's own `list` can leave folders out. */
 export interface LocalStore extends WritableStore {
@@ -73,6 +70,7 @@ async function openWriter(key: string, options: WriteOptions, o: Abortable): Pro
     if (localErrorCode(error) === 'ENOENT') return null
     throw translateLocalError(error, key)
   })
-  if (there !== null && (isSpecial(there) || OWN_DESCRIPTOR.test(key))) return openSpecialWriter(key, there.isFIFO(), o)
+  if (there !== null && (isSpecial(there) || ownDescriptor(key) !== null))
+    return openSpecialWriter(key, there.isFIFO(), o)
   return openFileWriter(key, options, o)
 }

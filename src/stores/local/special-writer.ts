@@ -1,4 +1,4 @@
-import { constants, open as openCallback, writev as writevCallback, close as closeCallback } from 'node:fs'
+import { constants, open as openCallback, write as writeCallback, close as closeCallback } from 'node:fs'
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -140,13 +140,26 @@ function socketOutlet(socket: Socket): Outlet {
   }
 }
 
-/** O_APPEND, so that `>> file` behind /dev/stdout keeps what is there. */
+/** Descriptors of this process by name; the third group is the number. */
+const OWN_DESCRIPTOR = /^(\/dev\/(stdout|stderr|fd\/(\d+))|\/proc\/self\/fd\/(\d+))$/
+
+/** The number behind `/dev/stdout`, `/dev/stderr`, `/dev/fd/N`, `/proc/self/fd/N`; null for any other path. */
+export function ownDescriptor(path: string): number | null {
+  const match = OWN_DESCRIPTOR.exec(path)
+  if (match === null) return null
+  if (match[2] === 'stdout') return 1
+  return match[2] === 'stderr' ? 2 : Number(match[3] ?? match[4])
+}
+
+/**
+ * A device; or the plain file behind a descriptor of ours, by that descriptor: opened anew by name it would have an offset of its
+ * own, and whoever writes after us to the same output would write over it. It stays open.
+ */
 async function openInPlace(key: string): Promise<Outlet> {
-  const fd = await promisify(openCallback)(key, constants.O_WRONLY | constants.O_APPEND).catch((error: unknown) => {
-    throw translateLocalError(error, key)
-  })
-  const writev = promisify(writevCallback)
-  let open = true
+  const own = ownDescriptor(key)
+  const fd = own ?? (await openByName(key))
+  const writeTo = promisify(writeCallback)
+  let open = own === null
   const close = async (): Promise<void> => {
     if (!open) return
     open = false
@@ -156,8 +169,7 @@ async function openInPlace(key: string): Promise<Outlet> {
     write: async (bytes) => {
       for (const chunk of bytes) {
         for (let at = 0; at < chunk.byteLength;) {
-          const { bytesWritten } = (await writev(fd, [chunk.subarray(at)])) as unknown as { bytesWritten: number }
-          at += bytesWritten
+          at += (await writeTo(fd, chunk, at, chunk.byteLength - at, null)).bytesWritten
         }
       }
     },
@@ -166,4 +178,10 @@ async function openInPlace(key: string): Promise<Outlet> {
       close().catch(() => undefined)
     },
   }
+}
+
+async function openByName(key: string): Promise<number> {
+  return promisify(openCallback)(key, constants.O_WRONLY).catch((error: unknown) => {
+    throw translateLocalError(error, key)
+  })
 }

@@ -1,5 +1,8 @@
 import {
   chmodSync,
+  closeSync,
+  openSync,
+  writeSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -7,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
 } from 'node:fs'
@@ -64,6 +68,28 @@ describe('local store: writing', () => {
   it('says that the disk is full', async () => {
     const error = await errorOf(write('/dev/full', 'x'))
     expect(error).toMatchObject({ code: 'SLUICE_DISK_FULL', where: { url: '/dev/full' } })
+  })
+
+  it('can complete again once what stood in the way is gone', async () => {
+    const writer = await open(at('a'))
+    const parts = [await writer.writePart({ number: 1, offset: 0, bytes: [Buffer.from('mine')] }, o)]
+    put('a', 'theirs')
+    expect((await errorOf(writer.complete(parts, o))).code).toBe('SLUICE_EXISTS')
+    rmSync(at('a'))
+    expect(await writer.complete(parts, o)).toMatchObject({ size: 4, etag: (await store.head(at('a'), o)).etag })
+    expect(readdirSync(place.folder)).toEqual(['a'])
+  })
+
+  it('writes to a descriptor of its own where others go on', async () => {
+    const fd = openSync(at('out'), 'w')
+    try {
+      writeSync(fd, 'before ')
+      expect(await write(`/dev/fd/${fd}`, 'ours ')).toMatchObject({ size: 5 })
+      writeSync(fd, 'after')
+    } finally {
+      closeSync(fd)
+    }
+    expect(readFileSync(at('out'), 'utf8')).toBe('before ours after')
   })
 
   it('writes names of 255 bytes', async () => {
