@@ -19,6 +19,8 @@ export interface FinishRequest {
 
 /** A store may join the parts for long before it says a byte (versitygw copies them: 1 GB/s or so). */
 const COMPLETE_STALL_MS = 10 * 60_000
+/** Stores give times in whole seconds. */
+const CLOCK_STEP_MS = 2_000
 
 /**
  * Sends the last request of an object once, and again only when the object is not there: an answer may be lost after the
@@ -57,7 +59,7 @@ function mayHaveWorked(error: SluiceError): boolean {
   return error.retryable && error.code !== 'SLUICE_THROTTLED' && error.code !== 'SLUICE_UNREACHABLE'
 }
 
-/** The object, if it is the one that was to be made: by ETag; by size where no ETag could be foretold. */
+/** The object, if it is the one that was to be made: by ETag; by size and time where no ETag could be foretold (SSE-KMS). */
 export async function findOurs(
   request: Pick<FinishRequest, 'client' | 'place' | 'expected'>,
   o: Abortable,
@@ -68,7 +70,9 @@ export async function findOurs(
     throw error
   })
   if (info === null || info.size !== expected.bytes) return null
-  return expected.etag === null || info.etag === expected.etag ? info : null
+  const isOurs =
+    expected.etag === null ? (info.modifiedMs ?? 0) >= expected.sinceMs - CLOCK_STEP_MS : info.etag === expected.etag
+  return isOurs ? info : null
 }
 
 export function putHeaders(options: WriteOptions, crc32: string): Record<string, string> {

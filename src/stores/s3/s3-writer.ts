@@ -116,10 +116,17 @@ export class S3Writer implements ObjectWriter {
   }
 
   #ensureUpload(o: Abortable): Promise<Upload> {
-    this.#upload ??= this.#start.begin(o).then(({ upload, token }) => {
-      this.#token = token
-      return upload
-    })
+    this.#upload ??= this.#start.begin(o).then(
+      ({ upload, token }) => {
+        this.#token = token
+        return upload
+      },
+      (error: unknown) => {
+        // Nothing was begun: the next part may try again, and there is nothing to abort.
+        this.#upload = null
+        throw error
+      },
+    )
     return this.#upload
   }
 
@@ -149,7 +156,12 @@ export class S3Writer implements ObjectWriter {
     const { client, place, options } = this.#start
     const etag = `"${createHash('md5').update(body).digest('hex')}"`
     const part = { number: 1, offset: 0, bytes: body.byteLength, etag: null }
-    const completing = { etag, bytes: body.byteLength, parts: body.byteLength === 0 ? [] : [part] }
+    const completing = {
+      etag,
+      sinceMs: this.#token.sinceMs,
+      bytes: body.byteLength,
+      parts: body.byteLength === 0 ? [] : [part],
+    }
     await this.#record({ ...this.#token, kind: 'put', uploadId: null, completing })
     const request = {
       client,
@@ -169,7 +181,8 @@ export class S3Writer implements ObjectWriter {
     const { client, place, options } = this.#start
     const upload = await this.#upload
     if (upload === null) throw new SluiceError('SLUICE_INTERNAL', 'complete with parts that were never written')
-    const completing = { etag: multipartEtag(whole.parts), bytes: whole.bytes, parts: whole.parts }
+    const { sinceMs } = this.#token
+    const completing = { etag: multipartEtag(whole.parts), sinceMs, bytes: whole.bytes, parts: whole.parts }
     await this.#record({ ...this.#token, completing })
     const request = {
       client,

@@ -23,6 +23,8 @@ export interface UploadToken {
 export interface Completing {
   /** The ETag that the object will have, where it can be told from its parts. */
   readonly etag: string | null
+  /** When the upload began, by the store's clock. */
+  readonly sinceMs: number
   readonly bytes: number
   readonly parts: readonly WrittenPart[]
 }
@@ -37,7 +39,10 @@ export function tokenToJson(token: UploadToken): Json {
     known,
     sinceMs,
     uploadId,
-    completing: completing === null ? null : { etag: completing.etag, bytes: completing.bytes, parts },
+    completing:
+      completing === null
+        ? null
+        : { etag: completing.etag, sinceMs: completing.sinceMs, bytes: completing.bytes, parts },
   }
 }
 
@@ -69,7 +74,8 @@ function completingFrom(json: Json | undefined): Completing | null {
     return [{ number, offset, bytes, etag: typeof etag === 'string' ? etag : null }]
   })
   const bytes = typeof record.bytes === 'number' ? record.bytes : 0
-  return { etag: typeof record.etag === 'string' ? record.etag : null, bytes, parts }
+  const sinceMs = typeof record.sinceMs === 'number' ? record.sinceMs : 0
+  return { etag: typeof record.etag === 'string' ? record.etag : null, sinceMs, bytes, parts }
 }
 
 function asRecord(json: Json | undefined): { readonly [key: string]: Json } | null {

@@ -518,6 +518,60 @@ describe('writing to a store that misbehaves', () => {
     expect(puts).toBe(1)
   })
 
+  it('by size and time where parts have ETags of another kind', async () => {
+    let tries = 0
+    for (const [age, code] of [
+      [0, null],
+      [-3_600_000, 'SLUICE_NETWORK'],
+    ] as const) {
+      tries = 0
+      const { store } = await facing(
+        (one, response, count) => {
+          if (one.method === 'PUT') return void response.writeHead(200, { etag: '"kms"' }).end()
+          if (one.method === 'HEAD' && tries > 0) {
+            const modified = new Date(Date.now() + age).toUTCString()
+            return void response
+              .writeHead(200, { etag: '"kms-1"', 'content-length': 100, 'last-modified': modified })
+              .end()
+          }
+          const lose: Answer = (_, lost) => {
+            tries += 1
+            lost.destroy()
+          }
+          multipart(lose, () => null)(one, response, count)
+        },
+        { retryForMs: 200 },
+      )
+      const { writer, parts } = await begun(store)
+      const done = writer.complete(parts, o)
+      if (code === null) expect(await done).toMatchObject({ etag: '"kms-1"', size: 100 })
+      else expect((await failure(done)).code).toBe(code)
+    }
+  })
+
+  it('has nothing to abort where Create was refused, and may try again', async () => {
+    let isRefused = true
+    const { store, warnings, asked } = await facing((one, response, count) => {
+      if (isRefused && one.method === 'POST') return void response.writeHead(403).end(xmlError('AccessDenied'))
+      multipart(
+        () => undefined,
+        () => null,
+      )(one, response, count)
+    })
+    const writer = await store.openWriter('b12/k', writing({ size: 200 }), o)
+    const write = (): Promise<WrittenPart> => writer.writePart({ number: 1, offset: 0, bytes: [part] }, o)
+    expect((await failure(write())).code).toBe('SLUICE_ACCESS_DENIED')
+    isRefused = false
+    expect(await write()).toMatchObject({ number: 1, bytes: 100 })
+    expect(writer.token()).toMatchObject({ uploadId: 'u' })
+    isRefused = true
+    const other = await store.openWriter('b12/k', writing({ size: 200 }), o)
+    await failure(other.writePart({ number: 1, offset: 0, bytes: [part] }, o))
+    await other.abort()
+    expect(warnings).toEqual([])
+    expect(asked.filter(({ method }) => method === 'DELETE')).toEqual([])
+  })
+
   it('refuses more than 10,000 parts and a sum that is not the size announced', async () => {
     const { store } = await facing(
       multipart(

@@ -11,7 +11,7 @@ const token: UploadToken = {
   known: ['u1'],
   sinceMs: 12,
   uploadId: 'u2',
-  completing: { etag: null, bytes: 7, parts: [{ number: 1, offset: 0, bytes: 7, etag: '"e"' }] },
+  completing: { etag: null, sinceMs: 11, bytes: 7, parts: [{ number: 1, offset: 0, bytes: 7, etag: '"e"' }] },
 }
 
 describe('a token', () => {
