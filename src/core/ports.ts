@@ -194,6 +194,12 @@ export interface SourceReadOptions extends Abortable {
 /** What a sink is told before anything else. */
 export interface SinkContext extends Reporter {
   readonly jobId: string
+  /** Source, sink and options of the job in one hash. */
+  readonly fingerprint: string
+  /** Whether the job ran before. */
+  readonly resumed: boolean
+  /** Whether an unfinished job of the same fingerprint that the sink itself knows of is no obstacle (`--new-job`). */
+  readonly newJob: boolean
   /** Entries that earlier runs of this job recorded, oldest first. */
   readonly recorded: readonly Json[]
   /** Makes an entry durable (fsync) before it resolves: intents, transaction ids. Never holds a secret. */
@@ -242,8 +248,10 @@ export interface Sink {
   close(): Promise<void>
 }
 
-/** One writer of a sink. Calls are sequential within a lane; lanes run in parallel. */
+/** One writer of a sink. Calls are sequential within a lane (begin, write …, seal, begin, …); lanes run in parallel. */
 export interface Lane {
+  /** An extent comes: its batches follow, then its seal. */
+  begin(extent: Extent): Promise<void>
   /** Accepts a batch of the extent in hand; resolves when the batch's memory is free again: that is the back-pressure. */
   write(batch: Batch): Promise<void>
   /** The extent is complete in this lane. The batches written since the last seal are exactly the extent. */

@@ -154,7 +154,7 @@ class Run {
         if (loaded === null) break
         try {
           lane ??= await this.#work.sink.openLane({ signal: this.#signal })
-          const receipt = await this.#write(lane, loaded)
+          const receipt = await this.#writeOrTell(lane, loaded)
           if (!receipt.durable) sealed.push(receipt)
         } catch (thrown) {
           await lane?.abort(thrown)
@@ -170,8 +170,18 @@ class Run {
     }
   }
 
+  async #writeOrTell(lane: Lane, loaded: LoadedExtent): Promise<Receipt> {
+    try {
+      return await this.#write(lane, loaded)
+    } catch (error) {
+      const url = this.#deal.partition(loaded.extent.partition)?.url
+      throw error instanceof SluiceError && error.where.row !== undefined ? error.at({ url }) : error
+    }
+  }
+
   async #write(lane: Lane, loaded: LoadedExtent): Promise<Receipt> {
     const beganMs = performance.now()
+    await lane.begin(loaded.extent)
     for (const batch of loaded.batches) {
       await lane.write(batch)
       this.#signal.throwIfAborted()

@@ -1,0 +1,276 @@
+import { createHash } from 'node:crypto'
+import { SluiceError } from '../../core/errors.ts'
+import { START } from '../../core/job.ts'
+import type { Extent, Json, Output, Partition, Receipt } from '../../core/job.ts'
+import type { Abortable, FinishResult, Lane, ObjectInfo, ObjectWriter, Sink, SinkPlan, WritableStore, WrittenPart } from '../../core/ports.ts'
+import type { Batch, BatchForm } from '../../core/batch.ts'
+import type { SinkRequest } from '../connector.ts'
+import type { Endpoint } from './endpoint.ts'
+import { outputKey, outputUrl } from './output-name.ts'
+import { readUploads } from './upload-journal.ts'
+import type { UploadEntry, UploadJournal } from './upload-journal.ts'
+
+/** Parts in flight at most where `--parallelism` does not say: with parts of 8 MiB, 128 MiB. */
+const MOST_PARTS_IN_FLIGHT = 16
+
+interface Target {
+  readonly partition: Partition
+  readonly key: string
+  readonly url: string
+  /** Opened with the first part. */
+  writer: Promise<ObjectWriter> | null
+  /** It was there already, and `--if-exists skip` leaves it so. */
+  skipped: boolean
+  output: Output | null
+}
+
+/**
+ * Writes partitions byte by byte, each to an object or file of its own; an extent is a part, its number follows from its offset.
+ * Each appears whole as soon as its last part is in.
+ */
+export function createBytesSink(request: SinkRequest, where: { store: WritableStore; endpoint: Endpoint }): Sink {
+  return new BytesSink(request, where)
+}
+
+class BytesSink implements Sink {
+  readonly forms: readonly BatchForm[] = ['bytes']
+  readonly #request: SinkRequest
+  readonly #store: WritableStore
+  readonly #endpoint: Endpoint
+  readonly #targets = new Map<string, Target>()
+  #partBytes = 0
+
+  constructor(request: SinkRequest, where: { store: WritableStore; endpoint: Endpoint }) {
+    this.#request = request
+    this.#store = where.store
+    this.#endpoint = where.endpoint
+  }
+
+  get lanes(): { max: number; ordered: boolean } {
+    const { parallelism } = this.#request.options
+    return { max: parallelism === undefined || parallelism === 'auto' ? MOST_PARTS_IN_FLIGHT : Math.max(1, parallelism), ordered: false }
+  }
+
+  get extentBytes(): { target: number; exact: boolean } {
+    return { target: this.#partBytes, exact: true }
+  }
+
+  async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
+    const sizes = plan.partitions.map((partition) => partition.bytes)
+    const known = sizes.filter((size) => size !== null)
+    const largest = known.length === sizes.length ? Math.max(0, ...known) : null
+    this.#partBytes = this.#store.partBytes(largest, this.#request.options.partSize ?? null)
+    for (const partition of plan.partitions) {
+      const key = outputKey(this.#endpoint, partition.id)
+      this.#targets.set(partition.id, { partition, key, url: outputUrl(this.#endpoint, key), writer: null, skipped: false, output: null })
+    }
+    if (this.#targets.size > 1 && new Set([...this.#targets.values()].map((target) => target.key)).size === 1)
+      throw new SluiceError('SLUICE_USAGE', `${plan.partitions.length} objects cannot become one`, { where: { url: this.#endpoint.url }, hint: 'end the sink in / to put each under it' })
+    if (this.#request.context.recorded.length === 0) await this.#checkExisting(o)
+  }
+
+  async recover(o: Abortable): Promise<readonly Receipt[]> {
+    const receipts: Receipt[] = []
+    for (const journal of readUploads(this.#request.context.recorded).values()) {
+      const target = this.#targets.get(journal.partition)
+      if (target === undefined) continue
+      receipts.push(...(await this.#recoverOne(target, journal, o)))
+    }
+    for (const target of this.#targets.values()) if (target.skipped) receipts.push(wholeReceipt(target.partition, target.partition.bytes ?? 0, { written: false }))
+    return receipts
+  }
+
+  openLane(o: Abortable): Promise<Lane> {
+    return Promise.resolve(new PartLane((extent, batches) => this.#writePart(extent, batches, o)))
+  }
+
+  async endPartition(partition: Partition, receipts: readonly Receipt[], o: Abortable): Promise<void> {
+    const target = this.#targets.get(partition.id)
+    if (target === undefined || target.skipped || target.output !== null) return
+    const writer = await this.#writer(target, receipts.reduce((sum, receipt) => sum + receipt.extent.bytes, 0), o)
+    const parts = receipts.map((receipt) => partFromJson(receipt.state)).toSorted((a, b) => a.number - b.number)
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
+    await this.#record({ kind: 'completing', partition: partition.id, bytes, parts: parts.length, etag: multipartEtag(parts) })
+    const info = await writer.complete(parts, o)
+    target.output = { url: target.url, rows: null, bytes, etag: info.etag }
+    await this.#record({ kind: 'completed', partition: partition.id, bytes, etag: info.etag })
+  }
+
+  finish(): Promise<FinishResult> {
+    const outputs = [...this.#targets.values()].flatMap((target) => (target.output === null ? [] : [target.output]))
+    return Promise.resolve({ outputs, lost: [] })
+  }
+
+  async abort(_reason: unknown, o: { readonly resumable: boolean }): Promise<void> {
+    if (o.resumable) return
+    for (const target of this.#targets.values()) if (target.output === null) await target.writer?.then((writer) => writer.abort(), () => undefined)
+    for (const journal of readUploads(this.#request.context.recorded).values())
+      if (journal.completed === null && this.#targets.get(journal.partition)?.writer === null)
+        for (const intent of journal.intents) await this.#store.discard(intent, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined)
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close()
+  }
+
+  /** Tells of an existing output before any byte moves; the store enforces it again at the end. */
+  async #checkExisting(o: Abortable): Promise<void> {
+    const { ifExists = 'fail' } = this.#request.options
+    if (ifExists === 'overwrite') return
+    for (const target of this.#targets.values()) {
+      if ((await this.#head(target, o)) === null) continue
+      if (ifExists === 'fail') throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: target.url } })
+      target.skipped = true
+      this.#request.reporter.warn(`${target.url} is there already: left as it is (--if-exists skip)`)
+    }
+  }
+
+  async #head(target: Target, o: Abortable): Promise<ObjectInfo | null> {
+    try {
+      const info = await this.#store.head(target.key, o)
+      return this.#endpoint.scheme === 'file' && !info.ranged ? null : info
+    } catch (error) {
+      if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
+      throw error
+    }
+  }
+
+  /** What a run before this one left of an output: complete, in the making, or nothing. */
+  async #recoverOne(target: Target, journal: UploadJournal, o: Abortable): Promise<readonly Receipt[]> {
+    const { completed, completing, token } = journal
+    if (completed !== null) return [this.#taken(target, completed.bytes, completed.etag)]
+    if (completing !== null) {
+      const info = await this.#head(target, o)
+      // Without an ETag to compare, only an output that was not there when the job began is known to be ours.
+      const ours = completing.etag === null || info?.etag === null ? this.#request.options.ifExists !== 'overwrite' : unquoted(info?.etag ?? '') === completing.etag
+      if (info !== null && info.size === completing.bytes && ours)
+        return [this.#taken(target, completing.bytes, info.etag)]
+    }
+    const writer = token === null ? null : await this.#openWriter(target, { size: target.partition.bytes, resume: token }, o).catch(() => null)
+    const parts = writer?.present.filter((part) => part.offset === (part.number - 1) * this.#partBytes) ?? []
+    const kept = parts.flatMap((part) => this.#partReceipt(target.partition, part))
+    if (writer === null || kept.length === 0) {
+      await writer?.abort()
+      for (const intent of journal.intents) await this.#store.discard(intent, o)
+      return []
+    }
+    target.writer = Promise.resolve(writer)
+    return kept
+  }
+
+  #taken(target: Target, bytes: number, etag: string | null): Receipt {
+    target.output = { url: target.url, rows: null, bytes, etag }
+    return wholeReceipt(target.partition, bytes, { written: true })
+  }
+
+  /** A part that is there counts if it is exactly what an extent of this run would be. */
+  #partReceipt(partition: Partition, part: WrittenPart): Receipt[] {
+    const size = partition.bytes
+    if (size === null) return []
+    const end = Math.min(size, part.offset + this.#partBytes)
+    if (part.bytes !== end - part.offset || part.bytes === 0) return []
+    return [partReceipt(partition, part, { last: end === size, written: true })]
+  }
+
+  async #writePart(extent: Extent, bytes: readonly Uint8Array[], o: Abortable): Promise<Receipt> {
+    const target = this.#targets.get(extent.partition)
+    if (target === undefined) throw new SluiceError('SLUICE_INTERNAL', `no target for partition ${extent.partition}`)
+    const writer = await this.#writer(target, extent.last ? extent.end.byte : null, o)
+    const number = Math.floor(extent.start.byte / this.#partBytes) + 1
+    const part = await writer.writePart({ number, offset: extent.start.byte, bytes }, o)
+    return { ...partReceipt(target.partition, part, { last: extent.last, written: true }), extent }
+  }
+
+  /** `bytes`: the whole size, where this part shows it to be known now. */
+  #writer(target: Target, bytes: number | null, o: Abortable): Promise<ObjectWriter> {
+    target.writer ??= this.#openWriter(target, { size: target.partition.bytes ?? bytes, resume: undefined }, o)
+    return target.writer
+  }
+
+  async #openWriter(target: Target, how: { size: number | null; resume: Json | undefined }, o: Abortable): Promise<ObjectWriter> {
+    const writer = await this.#store.openWriter(
+      target.key,
+      {
+        ifExists: this.#request.options.ifExists === 'overwrite' ? 'overwrite' : 'fail',
+        size: how.size,
+        ...(how.resume === undefined ? {} : { resume: how.resume }),
+        record: (intent) => this.#record({ kind: 'intent', partition: target.partition.id, intent }),
+      },
+      o,
+    )
+    if (how.resume === undefined) await this.#record({ kind: 'token', partition: target.partition.id, token: writer.token(), partBytes: this.#partBytes })
+    return writer
+  }
+
+  async #record(entry: UploadEntry): Promise<void> {
+    await this.#request.context.record(entry)
+  }
+}
+
+/** A lane holds one part. */
+class PartLane implements Lane {
+  readonly #write: (extent: Extent, bytes: readonly Uint8Array[]) => Promise<Receipt>
+  #bytes: Uint8Array[] = []
+
+  constructor(write: (extent: Extent, bytes: readonly Uint8Array[]) => Promise<Receipt>) {
+    this.#write = write
+  }
+
+  begin(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  write(batch: Batch): Promise<void> {
+    if (batch.form !== 'bytes') throw new SluiceError('SLUICE_INTERNAL', `a lane for bytes was given ${batch.form}`)
+    this.#bytes.push(batch.bytes)
+    return Promise.resolve()
+  }
+
+  async seal(extent: Extent): Promise<Receipt> {
+    const bytes = this.#bytes
+    this.#bytes = []
+    return this.#write(extent, bytes)
+  }
+
+  abort(): Promise<void> {
+    this.#bytes = []
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+function partReceipt(partition: Partition, part: WrittenPart, o: { last: boolean; written: boolean }): Receipt {
+  const [start, end] = [part.offset, part.offset + part.bytes].map((byte) => ({ ...START, byte }))
+  const extent: Extent = { partition: partition.id, sequence: part.number - 1, start: start ?? START, end: end ?? START, rows: 0, filtered: 0, bytes: part.bytes, last: o.last }
+  return { extent, durable: true, rowsWritten: 0, bytesWritten: o.written ? part.bytes : 0, state: { ...part } }
+}
+
+function wholeReceipt(partition: Partition, bytes: number, o: { written: boolean }): Receipt {
+  return partReceipt(partition, { number: 1, offset: 0, bytes, etag: null }, { last: true, written: o.written })
+}
+
+function partFromJson(state: Json): WrittenPart {
+  if (typeof state === 'object' && state !== null && 'number' in state && 'offset' in state && 'bytes' in state && 'etag' in state) {
+    const { number, offset, bytes, etag } = state
+    if (typeof number === 'number' && typeof offset === 'number' && typeof bytes === 'number' && (typeof etag === 'string' || etag === null)) return { number, offset, bytes, etag }
+  }
+  throw new SluiceError('SLUICE_INTERNAL', 'a receipt that is none of a part')
+}
+
+/**
+ * The ETag that S3 gives to a multipart object: the MD5 of the parts' MD5s, and their number. Null where a part's ETag is no MD5 (KMS).
+ */
+function multipartEtag(parts: readonly WrittenPart[]): string | null {
+  const digests = parts.map((part) => unquoted(part.etag ?? ''))
+  if (!digests.every((digest) => /^[0-9a-f]{32}$/.test(digest)) || parts.length === 0) return null
+  const hash = createHash('md5')
+  for (const digest of digests) hash.update(Buffer.from(digest, 'hex'))
+  return `${hash.digest('hex')}-${parts.length}`
+}
+
+function unquoted(etag: string): string {
+  return etag.replaceAll('"', '')
+}

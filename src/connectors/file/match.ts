@@ -1,0 +1,67 @@
+import picomatch from 'picomatch'
+import { SluiceError } from '../../core/errors.ts'
+import type { Abortable, ObjectInfo, Store } from '../../core/ports.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** An object and its name relative to the prefix it was found under: unique in the job. */
+export interface Match {
+  readonly name: string
+  readonly info: ObjectInfo
+}
+
+const GLOB = /[*?[{]/
+
+/** Whether the key stands for several objects, should no object of exactly that name be there. */
+export function isPattern(key: string, glob: boolean): boolean {
+  return key.endsWith('/') || (glob && GLOB.test(key))
+}
+
+/**
+ * The objects that a source names, in key order: one object; all under a prefix (a name that ends in `/`; folder markers and empty objects
+ * skipped); or those that match a glob (`*` stops at `/`, `**` does not). An object of exactly that name beats a glob.
+ *
+ * @throws SLUICE_NOT_FOUND, SLUICE_NOTHING_MATCHES
+ */
+export async function matchObjects(store: Store, endpoint: Endpoint, o: Abortable & { glob: boolean }): Promise<readonly Match[]> {
+  const { key } = endpoint
+  if (endpoint.scheme === 'stdio' || endpoint.scheme === 'http' || !isPattern(key, o.glob)) return [await one(store, key, o)]
+  if (!key.endsWith('/')) {
+    const exact = await one(store, key, o).catch((error: unknown) => {
+      if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
+      throw error
+    })
+    if (exact !== null) return [exact]
+  }
+  const matches: Match[] = []
+  for await (const match of listMatches(store, endpoint, o)) if (match.info.size !== 0) matches.push(match)
+  if (matches.length === 0)
+    throw new SluiceError('SLUICE_NOTHING_MATCHES', key.endsWith('/') ? 'nothing but empty objects, or nothing at all, is under this prefix' : 'nothing matches this pattern', {
+      where: { url: endpoint.url },
+    })
+  return matches
+}
+
+/** Everything under a prefix or glob, empty objects too, as the store lists it. */
+export async function* listMatches(store: Store, endpoint: Endpoint, o: Abortable & { glob: boolean }): AsyncGenerator<Match> {
+  if (store.list === undefined) throw new SluiceError('SLUICE_USAGE', `${endpoint.url} cannot be listed`)
+  const { key } = endpoint
+  const isGlob = o.glob && GLOB.test(key) && !key.endsWith('/')
+  const fixed = isGlob ? key.slice(0, key.search(GLOB)) : key
+  const base = isGlob ? fixed.slice(0, fixed.lastIndexOf('/') + 1) : key
+  const matches = isGlob ? picomatch(escapeFixed(fixed) + key.slice(fixed.length), { dot: true, nonegate: true }) : () => true
+  for await (const info of store.list(fixed, o)) {
+    if (info.key.endsWith('/') || !matches(info.key)) continue
+    yield { name: info.key.slice(base.length), info }
+  }
+}
+
+async function one(store: Store, key: string, o: Abortable): Promise<Match> {
+  const info = await store.head(key, o)
+  const path = info.url.split(/[?#]/)[0] ?? info.url
+  return { name: path.slice(path.lastIndexOf('/') + 1) || 'data', info }
+}
+
+/** What comes before the first wildcard is meant as it is. */
+function escapeFixed(text: string): string {
+  return text.replaceAll(/[\\()[\]{}!+@|^$*?]/g, String.raw`\$&`)
+}

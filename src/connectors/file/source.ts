@@ -1,0 +1,260 @@
+import type { Batch, BatchForm, BytesBatch } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
+import { START } from '../../core/job.ts'
+import type { Json, Partition, Position } from '../../core/job.ts'
+import type {
+  Abortable,
+  CompressionName,
+  FormatHead,
+  FormatName,
+  FormatReader,
+  ObjectInfo,
+  ReadPlace,
+  Source,
+  SourceReadOptions,
+  Store,
+} from '../../core/ports.ts'
+import type { Schema } from '../../core/schema.ts'
+import { readParallel } from '../../stores/parallel-read.ts'
+import type { EndpointRequest } from '../connector.ts'
+import { Rewindable, countBytes, firstBytes, sliceChunks } from './chunks.ts'
+import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
+import { compressionByName, formatOfName, openReader } from './file-format.ts'
+import { matchObjects } from './match.ts'
+import type { Match } from './match.ts'
+import { openEntry } from './zip-entry.ts'
+
+/** Bytes of a range that is fetched by one request, and how many are in flight where `--parallelism` does not say: 32 MiB in all. */
+const RANGE_BYTES = 8 * 1024 * 1024
+const RANGES_IN_FLIGHT = 4
+/** What is fetched to learn format and header; more follows only if a header is longer. */
+const HEAD_BYTES = 256 * 1024
+/** Enough for magic bytes and for a look at the first characters. */
+const MAGIC_BYTES = 512
+
+/** A partition's object and how it is packed, kept in the partition's state. */
+interface PartitionState {
+  readonly info: ObjectInfo
+}
+
+/** A stream of decompressed bytes with what was found out about it. */
+interface OpenFile {
+  readonly stream: Rewindable
+  readonly reader: FormatReader
+  readonly head: FormatHead
+  readonly compression: CompressionName
+}
+
+/**
+ * Files and objects as a source: store × compression × format. Every later read is pinned to the state in which an object was first seen.
+ *
+ * @throws SLUICE_USAGE
+ */
+export async function createFileSource(request: EndpointRequest): Promise<Source> {
+  const endpoint = parseEndpoint(request.url)
+  return new FileSource(request, { store: await openStore(endpoint, request), endpoint })
+}
+
+class FileSource implements Source {
+  readonly forms: readonly BatchForm[] = ['bytes', 'csv', 'rows']
+  readonly #request: EndpointRequest
+  readonly #store: Store
+  readonly #endpoint: ReturnType<typeof parseEndpoint>
+  /** Heads of partitions: as many as there are partitions. */
+  readonly #heads = new Map<string, { head: FormatHead; format: FormatName; compression: CompressionName }>()
+  #matches: readonly Match[] | null = null
+  /** Standard input, whose head was read and whose rest is still to come. */
+  #open: OpenFile | null = null
+  #bytesRead = 0
+  #replayable = true
+
+  constructor(request: EndpointRequest, where: { store: Store; endpoint: ReturnType<typeof parseEndpoint> }) {
+    this.#request = request
+    this.#store = where.store
+    this.#endpoint = where.endpoint
+    this.#replayable = where.endpoint.scheme !== 'stdio'
+  }
+
+  get replayable(): boolean {
+    return this.#replayable
+  }
+
+  async describe(o: Abortable): Promise<Schema> {
+    const [first] = await this.plan(o)
+    if (first === undefined) throw new SluiceError('SLUICE_NOTHING_MATCHES', 'nothing matches', { where: { url: this.#endpoint.url } })
+    const file = await this.#openFile(first, o)
+    if (this.#replayable) await file.stream.close()
+    else this.#open = file
+    return { columns: file.head.columns, named: file.head.named }
+  }
+
+  async plan(o: Abortable): Promise<readonly Partition[]> {
+    this.#matches ??= await matchObjects(this.#store, this.#endpoint, { ...o, glob: this.#request.options.glob !== false })
+    this.#replayable = this.#matches.every((match) => match.info.replayable)
+    return this.#matches.map(({ name, info }) => ({ id: name, url: info.url, bytes: info.size, state: { info: infoToJson(info) } }))
+  }
+
+  read(partition: Partition, o: SourceReadOptions): AsyncIterable<Batch> {
+    return o.form === 'bytes' ? this.#readBytes(partition, o) : this.#readRows(partition, o)
+  }
+
+  bytesRead(): number {
+    return this.#bytesRead
+  }
+
+  async close(): Promise<void> {
+    await this.#open?.stream.close()
+    await this.#store.close()
+  }
+
+  async *#readBytes(partition: Partition, o: SourceReadOptions): AsyncGenerator<BytesBatch> {
+    const { info } = stateOf(partition)
+    let at = o.from?.byte ?? 0
+    for await (const bytes of this.#raw(info, { start: at, end: o.until?.byte ?? Number.POSITIVE_INFINITY }, o)) {
+      const start = { ...START, byte: at }
+      at += bytes.byteLength
+      yield { form: 'bytes', bytes, start, end: { ...START, byte: at }, mayEnd: true }
+    }
+  }
+
+  async *#readRows(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
+    const file = await this.#fileForReading(partition, o)
+    const from = o.from ?? file.head.first
+    if (o.until !== undefined && from.byte >= o.until.byte && from.row >= o.until.row) return await file.stream.close()
+    const seekable = isSeekable(file.head)
+    const place = this.#place(partition, o)
+    const chunks = seekable ? await this.#chunksFrom(partition, file, { ...o, from }) : file.stream.rest()
+    const form = !seekable && o.until !== undefined ? 'rows' : o.form
+    for await (const batch of file.reader.read(chunks, file.head, { ...place, form, from })) {
+      const cut = seekable || o.until === undefined ? batch : cutAtRow(batch, o.until)
+      if (cut !== null) yield cut
+      if (o.until !== undefined && batch.end.row >= o.until.row && !seekable) return
+    }
+  }
+
+  /** A file whose head is known; standard input goes on where `describe` stopped. */
+  async #fileForReading(partition: Partition, o: SourceReadOptions): Promise<OpenFile> {
+    if (this.#open !== null) {
+      const file = this.#open
+      this.#open = null
+      return file
+    }
+    if (!this.#replayable && this.#heads.has(partition.id))
+      throw new SluiceError('SLUICE_NOT_REPLAYABLE', 'the source can be read only once', { where: { url: partition.url } })
+    return this.#openFile(partition, o)
+  }
+
+  /** Decompressed bytes from a position on, where positions are offsets in them. */
+  async #chunksFrom(partition: Partition, file: OpenFile, o: SourceReadOptions & { from: Position }): Promise<AsyncIterable<Uint8Array>> {
+    const end = o.until?.byte ?? Number.POSITIVE_INFINITY
+    if (file.compression !== 'none' || !this.#replayable) return sliceChunks(file.stream.rest(), o.from.byte, end)
+    await file.stream.close()
+    return this.#raw(stateOf(partition).info, { start: o.from.byte, end }, o)
+  }
+
+  async #openFile(partition: Partition, o: Abortable): Promise<OpenFile> {
+    const { info } = stateOf(partition)
+    const known = this.#heads.get(partition.id)
+    const opened = await this.#decompressed(partition, o)
+    const { stream, compression } = opened
+    try {
+      const format = known?.format ?? (await this.#format(opened.name, stream))
+      const reader = await openReader(format, this.#request.options, info.url)
+      const head = known?.head ?? (await reader.head(stream.look(), this.#place(partition, o)))
+      this.#heads.set(partition.id, { head, format, compression })
+      return { stream, reader, head, compression }
+    } catch (error) {
+      await stream.close()
+      throw error
+    }
+  }
+
+  /** The stream below its compression, which the magic bytes tell, then the flag, then the name. */
+  async #decompressed(partition: Partition, o: Abortable): Promise<{ stream: Rewindable; compression: CompressionName; name: string }> {
+    const { info } = stateOf(partition)
+    const { options } = this.#request
+    const name = endpointName({ ...this.#endpoint, key: info.key })
+    const raw = new Rewindable(this.#raw(info, { start: 0, end: Number.POSITIVE_INFINITY }, o))
+    try {
+      const { detectCompression } = await import('../../compression/detect.ts')
+      const found = detectCompression(await firstBytes(raw, MAGIC_BYTES))
+      const wanted = options.sourceCompression
+      const compression = wanted === 'none' ? 'none' : found
+      const promised = wanted ?? compressionByName(name)
+      if (promised !== compression && wanted !== 'none')
+        this.#request.reporter.warn(`${info.url} is ${compression === 'none' ? 'not compressed' : compression}, not ${promised} as its name or --source-compression says`)
+      if (compression === 'none') return { stream: raw, compression, name }
+      if (compression === 'zip') {
+        await raw.close()
+        const entry = await openEntry(this.#store, info, { ...o, entry: options.entry, spoolDir: this.#request.spoolDir, count: (bytes) => (this.#bytesRead += bytes) })
+        return { stream: new Rewindable(entry.chunks), compression, name: entry.name }
+      }
+      const { decompress } = await import('../../compression/decompress.ts')
+      const plain = decompress(compression, raw.rest(), { url: info.url, signal: o.signal, warn: (message) => this.#request.reporter.warn(message) })
+      return { stream: new Rewindable(plain), compression, name }
+    } catch (error) {
+      await raw.close()
+      throw error
+    }
+  }
+
+  async #format(name: string, stream: Rewindable): Promise<FormatName> {
+    const { sourceFormat } = this.#request.options
+    if (sourceFormat !== undefined) return sourceFormat
+    const byName = formatOfName(name)
+    if (byName !== null) return byName
+    const head = Buffer.from(await firstBytes(stream, MAGIC_BYTES)).toString('latin1').trimStart()
+    const hint = head.startsWith('{') ? 'it looks like JSON Lines: --source-format jsonl' : 'say --source-format csv, tsv or jsonl'
+    throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'neither the name nor the first bytes tell the format', { where: { url: this.#endpoint.url }, hint })
+  }
+
+  /** Bytes of the store, counted, by parallel ranges where they are long enough. The first range is small: a header needs no more. */
+  #raw(info: ObjectInfo, range: { start: number; end: number }, o: Abortable): AsyncIterable<Uint8Array> {
+    const { parallelism } = this.#request.options
+    const inFlight = parallelism === undefined || parallelism === 'auto' ? RANGES_IN_FLIGHT : Math.max(1, parallelism)
+    const read = (part: { start: number; end: number }): AsyncIterable<Uint8Array> =>
+      readParallel(this.#store, info, part, { rangeBytes: RANGE_BYTES, inFlight, signal: o.signal })
+    return countBytes(headFirst(info, range, read), (bytes) => (this.#bytesRead += bytes))
+  }
+
+  #place(partition: Partition, o: Abortable): ReadPlace {
+    return { signal: o.signal, url: partition.url, warn: (message) => this.#request.reporter.warn(message) }
+  }
+}
+
+async function* headFirst(
+  info: ObjectInfo,
+  range: { start: number; end: number },
+  read: (part: { start: number; end: number }) => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const split = info.ranged && range.start === 0 && range.end > HEAD_BYTES && (info.size ?? 0) > HEAD_BYTES
+  if (split) yield* read({ start: 0, end: HEAD_BYTES })
+  yield* read(split ? { start: HEAD_BYTES, end: range.end } : range)
+}
+
+/** Rows before a position only, where a batch reaches past it: for files in other encodings, whose positions are no offsets. */
+function cutAtRow(batch: Batch, until: Position): Batch | null {
+  if (batch.form !== 'rows' || batch.end.row <= until.row) return batch
+  const keep = batch.places.findIndex((place) => place.row > until.row)
+  return keep <= 0 ? null : { ...batch, rows: batch.rows.slice(0, keep), places: batch.places.slice(0, keep), end: until }
+}
+
+function isSeekable(head: FormatHead): boolean {
+  const { state } = head
+  return !(typeof state === 'object' && state !== null && 'seekable' in state && state['seekable'] === false)
+}
+
+function infoToJson(info: ObjectInfo): Json {
+  return { ...info, storageClass: info.storageClass ?? null, contentType: info.contentType ?? null }
+}
+
+function stateOf(partition: Partition): PartitionState {
+  const { state } = partition
+  const info = typeof state === 'object' && state !== null && 'info' in state ? state['info'] : undefined
+  if (!isInfo(info)) throw new SluiceError('SLUICE_STATE', `the recorded state of partition ${partition.id} makes no sense`)
+  return { info }
+}
+
+function isInfo(value: unknown): value is ObjectInfo {
+  return typeof value === 'object' && value !== null && 'key' in value && typeof value.key === 'string' && 'ranged' in value && 'etag' in value
+}

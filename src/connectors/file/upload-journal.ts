@@ -1,0 +1,37 @@
+import type { Json } from '../../core/job.ts'
+
+/** What the file sinks keep in a job's checkpoint, so that nothing that was begun is forgotten. */
+export type UploadEntry =
+  | { readonly kind: 'intent'; readonly partition: string; readonly intent: Json }
+  | { readonly kind: 'token'; readonly partition: string; readonly token: Json; readonly partBytes: number }
+  | { readonly kind: 'completing'; readonly partition: string; readonly bytes: number; readonly parts: number; readonly etag: string | null }
+  | { readonly kind: 'completed'; readonly partition: string; readonly bytes: number; readonly etag: string | null }
+
+/** What earlier runs did for one output; the latest attempt's where there were several. */
+export interface UploadJournal {
+  readonly partition: string
+  intents: Json[]
+  token: Json | null
+  completing: { readonly bytes: number; readonly etag: string | null } | null
+  completed: { readonly bytes: number; readonly etag: string | null } | null
+}
+
+/** Journals by partition. */
+export function readUploads(recorded: readonly Json[]): Map<string, UploadJournal> {
+  const journals = new Map<string, UploadJournal>()
+  for (const entry of recorded.filter(isUploadEntry)) {
+    const journal = journals.get(entry.partition) ?? { partition: entry.partition, intents: [], token: null, completing: null, completed: null }
+    journals.set(entry.partition, journal)
+    if (entry.kind === 'intent') journal.intents.push(entry.intent)
+    else if (entry.kind === 'token') {
+      journal.token = entry.token
+      journal.completing = null
+    } else if (entry.kind === 'completing') journal.completing = entry
+    else journal.completed = entry
+  }
+  return journals
+}
+
+function isUploadEntry(entry: Json): entry is UploadEntry {
+  return typeof entry === 'object' && entry !== null && 'kind' in entry && 'partition' in entry && typeof entry['partition'] === 'string'
+}

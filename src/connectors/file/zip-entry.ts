@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SluiceError } from '../../core/errors.ts'
+import type { Abortable, ObjectInfo, Store } from '../../core/ports.ts'
+
+interface EntryWishes extends Abortable {
+  readonly entry: string | undefined
+  readonly spoolDir: string
+  readonly count: (bytes: number) => void
+}
+
+/**
+ * The data entry of a zip, decompressed: by the archive's directory over ranges, or from a spooled copy where the server has no
+ * ranges (the copy is as large as the archive, and is removed at the end).
+ *
+ * @throws SLUICE_ARCHIVE_ENTRY, SLUICE_COMPRESSION, SLUICE_DISK_FULL
+ */
+export async function openEntry(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+  if (!info.ranged || info.size === null) return openSpooled(store, info, wishes)
+  return openRanged(store, info, wishes)
+}
+
+async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+  const { openZip, pickEntry } = await import('../../compression/zip.ts')
+  const { countBytes } = await import('./chunks.ts')
+  const reader = {
+    size: info.size ?? 0,
+    read: (range: { start: number; end: number }, o: Abortable) => countBytes(store.read(info, range, o), wishes.count),
+  }
+  const place = { url: info.url, signal: wishes.signal }
+  const archive = await openZip(reader, place)
+  const entry = pickEntry(archive, wishes.entry)
+  return { name: entry.name, chunks: archive.readEntry(entry, place) }
+}
+
+async function openSpooled(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+  const { createLocalStore } = await import('../../stores/local-store.ts')
+  const { mkdir, open } = await import('node:fs/promises')
+  await mkdir(wishes.spoolDir, { recursive: true, mode: 0o700 })
+  const folder = await mkdtemp(join(wishes.spoolDir, 'spool-'))
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    const path = join(folder, 'archive.zip')
+    const file = await open(path, 'wx', 0o600)
+    try {
+      for await (const chunk of store.read(info, { start: 0, end: Number.POSITIVE_INFINITY }, wishes)) {
+        await file.write(chunk)
+        wishes.count(chunk.byteLength)
+      }
+    } finally {
+      await file.close()
+    }
+    const local = createLocalStore()
+    const spooled = await local.head(path, wishes)
+    const entry = await openRanged(local, { ...spooled, url: info.url }, { ...wishes, count: () => undefined })
+    return { name: entry.name, chunks: andThen(entry.chunks, remove) }
+  } catch (error) {
+    await remove()
+    if (error instanceof Error && 'code' in error && error.code === 'ENOSPC')
+      throw new SluiceError('SLUICE_DISK_FULL', 'no space is left to spool the zip', { where: { url: folder }, hint: 'set --state-dir to a larger disk', cause: error })
+    throw error
+  }
+}
+
+async function* andThen(chunks: AsyncIterable<Uint8Array>, end: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks
+  } finally {
+    await end()
+  }
+}

@@ -1,0 +1,86 @@
+import type { Client } from 'pg'
+import { SluiceError } from '../../core/errors.ts'
+import type { ErrorPlace } from '../../core/errors.ts'
+import { locateRecord } from '../../formats/csv/locate.ts'
+import { CopyIn } from './copy-in.ts'
+import { placeOfRow, sentRecords } from './copy-run.ts'
+import type { CopyRun, SentRecord } from './copy-run.ts'
+import { sqlState } from './errors.ts'
+
+/** Classes of SQLSTATE that a row is to blame for: data, constraints, a trigger's own refusal. */
+const ROW_CLASSES = ['22', '23', 'P0', '44']
+
+/**
+ * Fills in the row and column that COPY objected to: by the line number of its context; where there is none (foreign keys, deferred
+ * triggers), by trying prefixes of the extent in transactions that are rolled back, about log2(rows) of them.
+ * The client's own transaction must be over (failed).
+ */
+export async function locateError(error: SluiceError, run: CopyRun, o: { client: Client; bisect: boolean }): Promise<SluiceError> {
+  const context = contextOf(error)
+  const line = context === null ? null : lineOf(context, run)
+  let found: SentRecord | null = null
+  if (line !== null) for (const record of sentRecords(run)) if (record.line >= line && found === null) found = record
+  const state = sqlState(error) ?? ''
+  if (found === null && o.bisect && ROW_CLASSES.includes(state.slice(0, 2))) found = await bisect(run, state, o.client).catch(() => null)
+  if (found === null) return error
+  return error.at({ ...placeOf(found), column: columnOf(context, run) })
+}
+
+/** A record's place in its source. */
+export function placeOf(record: Pick<SentRecord, 'sent' | 'index'>): ErrorPlace {
+  const { batch } = record.sent
+  return batch.form === 'csv' ? locateRecord(batch, record.index) : placeOfRow(batch, record.index)
+}
+
+function contextOf(error: SluiceError): string | null {
+  const { cause } = error
+  return typeof cause === 'object' && cause !== null && 'where' in cause && typeof cause.where === 'string' ? cause.where : null
+}
+
+/** `COPY people, line 3, column age: "x"`, in any language: the first number after the table's name; of several lines, the one about COPY. */
+function lineOf(context: string, run: CopyRun): number | null {
+  for (const line of context.split('\n')) {
+    const match = /^COPY .*?, \D*(\d+)(?:,|$|:)/.exec(line.replace(tableName(run), 'TABLE'))
+    if (match !== null) return Number(match[1])
+  }
+  return null
+}
+
+function tableName(run: CopyRun): string {
+  return /"((?:[^"]|"")+)" \(/.exec(run.statement)?.[1]?.replaceAll('""', '"') ?? ''
+}
+
+function columnOf(context: string | null, run: CopyRun): string | undefined {
+  if (context === null) return undefined
+  const named = /, \D*\d+, (.*?)(?:: |$)/.exec(context.split('\n').find((line) => line.startsWith('COPY ')) ?? '')?.[1]
+  return named === undefined ? undefined : run.columns.find((column) => named === column || named.endsWith(` ${column}`))
+}
+
+/** The record that ends the shortest prefix to which the server objects in the same way. */
+async function bisect(run: CopyRun, state: string, client: Client): Promise<SentRecord | null> {
+  const records = [...sentRecords(run)]
+  let [good, bad] = [0, records.length]
+  if (!(await objects(run, records.slice(0, bad), { state, client }))) return null
+  while (bad - good > 1) {
+    const middle = Math.floor((good + bad) / 2)
+    if (await objects(run, records.slice(0, middle), { state, client })) bad = middle
+    else good = middle
+  }
+  return records[bad - 1] ?? null
+}
+
+async function objects(run: CopyRun, records: readonly SentRecord[], o: { state: string; client: Client }): Promise<boolean> {
+  await o.client.query('ROLLBACK')
+  await o.client.query('BEGIN')
+  try {
+    const copy = await CopyIn.start(o.client, run.statement, 'looking for the row')
+    for (const record of records) await copy.write(record.sent.bytes.subarray(record.start, record.end))
+    await copy.end()
+    await o.client.query('SET CONSTRAINTS ALL IMMEDIATE')
+    return false
+  } catch (error) {
+    return sqlState(error) === o.state || (error instanceof Error && 'code' in error && error.code === o.state)
+  } finally {
+    await o.client.query('ROLLBACK')
+  }
+}
