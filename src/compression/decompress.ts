@@ -66,8 +66,9 @@ function trueCompression(name: CompressionName, head: Uint8Array, o: DecompressO
     return found
   }
   if (name === 'gzip' || name === 'zstd') {
-    if (isCutMagic(name, head)) throw compressionFault(`${name} data is cut short`, o.url, head.byteLength)
-    if (!looksLikeText(head)) throw compressionFault(`not ${name}`, o.url, 0)
+    if (isCutMagic(name, head))
+      throw compressionFault(`${name} data is cut short`, { url: o.url, byte: head.byteLength })
+    if (!looksLikeText(head)) throw compressionFault(`not ${name}`, { url: o.url, byte: 0 })
   }
   o.warn(`${o.url} is called ${name} and is not compressed; it is read as it is`)
   return 'none'

@@ -42,19 +42,19 @@ async function* readMember(cursor: ByteCursor, url: string): AsyncGenerator<Uint
   const trailer = Buffer.from(await cursor.take(8))
   if (trailer.byteLength < 8) throw cut(cursor, url)
   if (trailer.readUInt32LE(0) !== checksum) {
-    throw compressionFault('gzip checksum does not match: the data is corrupt', url, at)
+    throw compressionFault('gzip checksum does not match: the data is corrupt', { url, byte: at })
   }
   if (trailer.readUInt32LE(4) !== size % 2 ** 32) {
-    throw compressionFault('gzip length does not match: the data is corrupt', url, at + 4)
+    throw compressionFault('gzip length does not match: the data is corrupt', { url, byte: at + 4 })
   }
 }
 
 /** zlib's own errors as ours; others (the source's, an abort) as they are. */
 export function translateZlib(error: unknown, url: string, byte: number): unknown {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
-  if (error.code === 'Z_BUF_ERROR') return compressionFault('compressed data is cut short', url, byte, error)
+  if (error.code === 'Z_BUF_ERROR') return compressionFault('compressed data is cut short', { url, byte }, error)
   if (error.code.startsWith('Z_') || error.code.startsWith('ZSTD_')) {
-    return compressionFault(`compressed data is corrupt: ${error.message}`, url, byte, error)
+    return compressionFault(`compressed data is corrupt: ${error.message}`, { url, byte }, error)
   }
   return error
 }
@@ -70,9 +70,10 @@ async function readHeader(cursor: ByteCursor, url: string): Promise<void> {
   }
   const fixed = await take(10)
   const flags = fixed[3] ?? 0
-  if (fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw compressionFault('not gzip', url, began)
-  if (fixed[2] !== 8) throw compressionFault(`gzip with unknown method ${fixed[2] ?? 0}`, url, began + 2)
-  if ((flags & FLAGS_RESERVED) !== 0) throw compressionFault('gzip header with reserved flags', url, began + 3)
+  if (fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw compressionFault('not gzip', { url, byte: began })
+  if (fixed[2] !== 8) throw compressionFault(`gzip with unknown method ${fixed[2] ?? 0}`, { url, byte: began + 2 })
+  if ((flags & FLAGS_RESERVED) !== 0)
+    throw compressionFault('gzip header with reserved flags', { url, byte: began + 3 })
   if ((flags & FLAG_EXTRA) !== 0) await take((await take(2)).readUInt16LE(0))
   for (const flag of [FLAG_NAME, FLAG_COMMENT]) {
     if ((flags & flag) !== 0) checksum = await skipText(cursor, url, checksum)
@@ -80,7 +81,7 @@ async function readHeader(cursor: ByteCursor, url: string): Promise<void> {
   if ((flags & FLAG_HEADER_CRC) === 0) return
   const expected = checksum & 0xffff
   if ((await take(2)).readUInt16LE(0) !== expected)
-    throw compressionFault('gzip header checksum does not match', url, began)
+    throw compressionFault('gzip header checksum does not match', { url, byte: began })
 }
 
 /** Skips a text that ends with a zero byte; returns the header's checksum up to there. */
@@ -95,7 +96,8 @@ async function skipText(cursor: ByteCursor, url: string, before: number): Promis
     checksum = crc32(used, checksum)
     cursor.unread(chunk.subarray(used.byteLength))
     if (zero >= 0) return checksum
-    if (cursor.position - began > LONGEST_TEXT_BYTES) throw compressionFault('gzip header without an end', url, began)
+    if (cursor.position - began > LONGEST_TEXT_BYTES)
+      throw compressionFault('gzip header without an end', { url, byte: began })
   }
 }
 
@@ -108,15 +110,14 @@ async function anotherMember(cursor: ByteCursor, url: string): Promise<boolean> 
   for (let chunk = await cursor.next(); chunk !== null; chunk = await cursor.next()) {
     const other = chunk.findIndex((byte) => byte !== 0)
     if (other < 0) continue
-    throw compressionFault(
-      'other bytes after the end of the gzip data',
+    throw compressionFault('other bytes after the end of the gzip data', {
       url,
-      cursor.position - chunk.byteLength + other,
-    )
+      byte: cursor.position - chunk.byteLength + other,
+    })
   }
   return false
 }
 
 function cut(cursor: ByteCursor, url: string): Error {
-  return compressionFault('gzip data is cut short', url, cursor.position)
+  return compressionFault('gzip data is cut short', { url, byte: cursor.position })
 }

@@ -53,11 +53,10 @@ export async function readDirectory(reader: RangeReader, o: ZipOptions): Promise
       const header = await guarded(zip.readLocalFileHeaderPromise(line.entry, { minimal: false }))
       if (header.compressionMethod === line.entry.compressionMethod && header.fileName.equals(line.entry.fileNameRaw))
         return header.fileDataStart
-      throw damaged(
-        `the header of ${line.name} says something else than the directory`,
-        o,
-        line.entry.relativeOffsetOfLocalHeader,
-      )
+      throw damaged(`the header of ${line.name} says something else than the directory`, {
+        url: o.url,
+        byte: line.entry.relativeOffsetOfLocalHeader,
+      })
     },
   }
 }
@@ -81,18 +80,22 @@ function refuseOverlaps(lines: readonly DirectoryLine[], directoryStart: number,
     const next = ordered[index + 1]?.entry.relativeOffsetOfLocalHeader ?? directoryStart
     // 30: a local header without its name.
     if (start + 30 + fileNameLength + compressedSize > next)
-      throw damaged(`${line.name} overlaps what follows it`, o, start)
+      throw damaged(`${line.name} overlaps what follows it`, { url: o.url, byte: start })
   })
 }
 
 function translate(error: unknown, o: ZipOptions): unknown {
   if (error instanceof SluiceError || o.signal.aborted) return error
-  return damaged(error instanceof Error ? error.message : String(error), o, undefined, error)
+  return damaged(error instanceof Error ? error.message : String(error), { url: o.url }, error)
 }
 
-function damaged(what: string, o: ZipOptions, byte?: number, cause?: unknown): SluiceError {
+function damaged(
+  what: string,
+  { url, byte }: { readonly url: string; readonly byte?: number },
+  cause?: unknown,
+): SluiceError {
   return new SluiceError('SLUICE_COMPRESSION', `not a whole zip archive: ${what}`, {
-    where: { url: o.url, byte },
+    where: { url, byte },
     cause,
   })
 }
@@ -116,18 +119,12 @@ class DirectoryAccess extends RandomAccessReader {
     this.broken.catch(() => undefined)
   }
 
-  override read(
-    buffer: Buffer,
-    offset: number,
-    length: number,
-    position: number,
-    callback: (error: Error | null, bytesRead?: number) => void,
-  ): void {
+  override read(...[buffer, offset, length, position, callback]: Parameters<RandomAccessReader['read']>): void {
     this.#stretch(position, length)
       .then(
         (bytes) => {
           bytes.copy(buffer, offset)
-          callback(null, bytes.byteLength)
+          callback(bytes.byteLength === length ? null : new Error('it ends too early'))
         },
         (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
       )

@@ -132,12 +132,12 @@ interface OpenEntry {
 async function* readEntry(open: OpenEntry, o: ZipOptions): AsyncGenerator<Uint8Array, void, undefined> {
   const { entry } = open
   const at = open.line.entry.relativeOffsetOfLocalHeader
-  if (entry.encrypted) throw compressionFault(`${entry.name} is encrypted, which sluice does not read`, o.url, at)
+  if (entry.encrypted)
+    throw compressionFault(`${entry.name} is encrypted, which sluice does not read`, { url: o.url, byte: at })
   if (entry.method !== 0 && entry.method !== 8 && entry.method !== 93) {
     throw compressionFault(
       `${entry.name} is compressed by ${METHODS[entry.method] ?? `method ${entry.method}`}, which sluice does not read`,
-      o.url,
-      at,
+      { url: o.url, byte: at },
     )
   }
   const start = await open.directory.dataStart(open.line)
@@ -148,7 +148,7 @@ async function* readEntry(open: OpenEntry, o: ZipOptions): AsyncGenerator<Uint8A
   try {
     yield* joinSmallChunks(checked(decoded(cursor, entry, o), entry, { ...o, byte: start }))
     if ((await cursor.take(1)).byteLength > 0) {
-      throw compressionFault(`${entry.name} ends before its data do`, o.url, cursor.position - 1)
+      throw compressionFault(`${entry.name} ends before its data do`, { url: o.url, byte: cursor.position - 1 })
     }
   } finally {
     await cursor.close()
@@ -186,11 +186,15 @@ async function* checked(
   for await (const chunk of chunks) {
     size += chunk.byteLength
     if (size > entry.size)
-      throw compressionFault(`${entry.name} is larger than the directory says (${entry.size} bytes)`, o.url, o.byte)
+      throw compressionFault(`${entry.name} is larger than the directory says (${entry.size} bytes)`, {
+        url: o.url,
+        byte: o.byte,
+      })
     checksum = crc32(chunk, checksum)
     yield chunk
   }
-  if (size < entry.size) throw compressionFault(`${entry.name} is cut: ${size} of ${entry.size} bytes`, o.url, o.byte)
+  if (size < entry.size)
+    throw compressionFault(`${entry.name} is cut: ${size} of ${entry.size} bytes`, { url: o.url, byte: o.byte })
   if (checksum !== entry.crc32)
-    throw compressionFault(`${entry.name} has a wrong checksum: the data is corrupt`, o.url, o.byte)
+    throw compressionFault(`${entry.name} has a wrong checksum: the data is corrupt`, { url: o.url, byte: o.byte })
 }

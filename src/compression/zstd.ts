@@ -45,8 +45,7 @@ function frameInput(cursor: ByteCursor, url: string): FrameInput {
       } catch (error) {
         throw compressionFault(
           error instanceof Error ? error.message : 'not zstd',
-          url,
-          cursor.position - chunk.byteLength,
+          { url, byte: cursor.position - chunk.byteLength },
           error,
         )
       }
@@ -101,7 +100,7 @@ class DecoderError extends Error {}
 /** The decoders' own errors as ours; the source's, ours and an abort as they are. */
 function translateZstd(error: unknown, url: string, byte: number): unknown {
   if (error instanceof DecoderError)
-    return compressionFault(`compressed data is corrupt: ${error.message}`, url, byte, error)
+    return compressionFault(`compressed data is corrupt: ${error.message}`, { url, byte }, error)
   return translateZlib(error, url, byte)
 }
 
@@ -134,16 +133,15 @@ async function anotherFrame(cursor: ByteCursor, url: string): Promise<boolean> {
   for (let chunk = await cursor.next(); chunk !== null; chunk = await cursor.next()) {
     const other = chunk.findIndex((byte) => byte !== 0)
     if (other >= 0) {
-      throw compressionFault(
-        'other bytes after the end of the zstd data',
+      throw compressionFault('other bytes after the end of the zstd data', {
         url,
-        cursor.position - chunk.byteLength + other,
-      )
+        byte: cursor.position - chunk.byteLength + other,
+      })
     }
   }
   return false
 }
 
 function cut(cursor: ByteCursor, url: string): Error {
-  return compressionFault('zstd data is cut short', url, cursor.position)
+  return compressionFault('zstd data is cut short', { url, byte: cursor.position })
 }

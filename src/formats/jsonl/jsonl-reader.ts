@@ -80,7 +80,6 @@ async function* held(window: Window): AsyncGenerator<Uint8Array, void, undefined
     const bytes = window.bytes
     window.drop(bytes.byteLength)
     yield bytes
-    least = 1
   }
 }
 

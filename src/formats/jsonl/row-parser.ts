@@ -89,7 +89,8 @@ export class RowParser {
       at += 1
       const code = bytes[at] ?? 0
       if (code === 0x20 || code === 0x09 || code === 0x0d || code === 0x0a) at = skipBlank(bytes, at, across)
-      if (row[column] !== undefined) throw this.#named('SLUICE_JSON', 'the key comes twice in one object', from, column)
+      if (row[column] !== undefined)
+        throw this.#named('SLUICE_JSON', 'the key comes twice in one object', { at: from, column })
       while (row.length < column) row.push(undefined)
       row[column] = this.#value(at, column)
       at = this.at
@@ -190,7 +191,7 @@ export class RowParser {
   /** The text of bytes `[from, end)`. */
   #decode(from: number, end: number, column: number): string {
     if (!this.#valid && this.#o.onInvalidUtf8 !== 'replace' && !isUtf8(this.#bytes.subarray(from, end))) {
-      throw this.#named('SLUICE_ENCODING', 'bytes that are not valid UTF-8', from, column)
+      throw this.#named('SLUICE_ENCODING', 'bytes that are not valid UTF-8', { at: from, column })
     }
     return this.#bytes.toString('utf8', from, end)
   }
@@ -201,23 +202,22 @@ export class RowParser {
     let value = String(JSON.parse(token.includes('\0') ? token.replaceAll('\0', '') : token))
     if (value.includes('\0')) {
       if (this.#o.onNul !== 'strip')
-        throw this.#named('SLUICE_NUL', 'a NUL character (\\u0000) in a string', from, column)
+        throw this.#named('SLUICE_NUL', 'a NUL character (\\u0000) in a string', { at: from, column })
       value = value.replaceAll('\0', '')
     }
     LONE_SURROGATE.lastIndex = 0
     if (!LONE_SURROGATE.test(value)) return value
     if (this.#o.onInvalidUtf8 !== 'replace')
-      throw this.#named('SLUICE_ENCODING', 'half of a surrogate pair in a string', from, column)
+      throw this.#named('SLUICE_ENCODING', 'half of a surrogate pair in a string', { at: from, column })
     return value.replace(LONE_SURROGATE, '\ufffd')
   }
 
   #named(
     code: 'SLUICE_JSON' | 'SLUICE_ENCODING' | 'SLUICE_NUL',
     message: string,
-    at: number,
-    column: number,
+    o: { readonly at: number; readonly column: number },
   ): JsonFault {
-    return new JsonFault(code, message, { at, column: this.#columns[column] })
+    return new JsonFault(code, message, { at: o.at, column: this.#columns[o.column] })
   }
 
   #reset(): void {

@@ -64,7 +64,8 @@ export class RowReader {
       const view = this.#window.bytes.subarray(0, size)
       const whole = this.#window.ended && view.byteLength === this.#window.bytes.byteLength
       if (whole && view.byteLength === 0) {
-        if (this.#o.layout === 'array' && !this.#closed) throw this.#fault('SLUICE_JSON', 'the array does not end', 0)
+        if (this.#o.layout === 'array' && !this.#closed)
+          throw this.#fault({ code: 'SLUICE_JSON', message: 'the array does not end', at: 0 })
         return null
       }
       const used = this.#take(view, whole)
@@ -99,9 +100,13 @@ export class RowReader {
       if (!(error instanceof JsonFault)) throw error
       // Bytes that are no text often break the grammar, too: what comes first is told.
       if (error.code === 'SLUICE_JSON' && this.#parser.invalidWithin(this.#began, error.at)) {
-        throw this.#fault('SLUICE_ENCODING', 'bytes that are not valid in the encoding', this.#began)
+        throw this.#fault({
+          code: 'SLUICE_ENCODING',
+          message: 'bytes that are not valid in the encoding',
+          at: this.#began,
+        })
       }
-      throw this.#fault(error.code, error.message, error.at, error.column)
+      throw this.#fault(error)
     }
   }
 
@@ -191,7 +196,12 @@ export class RowReader {
     }
   }
 
-  #fault(code: JsonFault['code'], message: string, at: number, column?: string): SluiceError {
+  #fault({
+    code,
+    message,
+    at,
+    column,
+  }: Pick<JsonFault, 'code' | 'message' | 'at'> & { readonly column?: string | undefined }): SluiceError {
     const where = {
       url: this.#o.url,
       row: this.#position.row + this.#rows.length + 1,
@@ -203,6 +213,10 @@ export class RowReader {
   }
 
   #tooLong(): SluiceError {
-    return this.#fault('SLUICE_ROW_TOO_LONG', `a row of more than ${this.#o.maxRowBytes} bytes`, 0)
+    return this.#fault({
+      code: 'SLUICE_ROW_TOO_LONG',
+      message: `a row of more than ${this.#o.maxRowBytes} bytes`,
+      at: 0,
+    })
   }
 }
