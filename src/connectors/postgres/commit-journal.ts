@@ -1,0 +1,40 @@
+import type { Extent, Json, Receipt } from '../../core/job.ts'
+
+/** What a load keeps in the job's checkpoint. */
+export type LoadEntry =
+  /** The table did not exist, and was created by this job. */
+  | { readonly kind: 'created'; readonly table: string }
+  | { readonly kind: 'truncated' }
+  | { readonly kind: 'before-sql' }
+  | { readonly kind: 'after-sql' }
+  /** Before the first COMMIT: each lane's transaction and what is in it. */
+  | { readonly kind: 'committing'; readonly lanes: readonly { readonly xid: string; readonly extents: readonly Extent[] }[] }
+
+export function hasEntry(recorded: readonly Json[], kind: LoadEntry['kind']): boolean {
+  return recorded.some((entry) => isEntry(entry) && entry.kind === kind)
+}
+
+/** Transactions that were about to be committed, with the receipts that each stands for. */
+export function committingLanes(recorded: readonly Json[]): readonly { readonly xid: string; readonly receipts: readonly Receipt[] }[] {
+  return recorded.flatMap((entry) =>
+    isEntry(entry) && entry.kind === 'committing'
+      ? entry.lanes.map(({ xid, extents }) => ({
+          xid,
+          receipts: extents.map((extent) => ({ extent, durable: true, rowsWritten: extent.rows, bytesWritten: extent.bytes, state: null })),
+        }))
+      : [],
+  )
+}
+
+/** An entry for `committing`, as JSON. */
+export function committingEntry(lanes: readonly { xid: string; receipts: readonly Receipt[] }[]): Json {
+  return { kind: 'committing', lanes: lanes.map(({ xid, receipts }) => ({ xid, extents: receipts.map((receipt) => extentToJson(receipt.extent)) })) }
+}
+
+function extentToJson(extent: Extent): Json {
+  return { ...extent, start: { ...extent.start }, end: { ...extent.end } }
+}
+
+function isEntry(entry: Json): entry is LoadEntry & { readonly [key: string]: Json } {
+  return typeof entry === 'object' && entry !== null && 'kind' in entry
+}

@@ -1,0 +1,204 @@
+import type { BatchForm } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
+import type { Json, Output, Receipt } from '../../core/job.ts'
+import type { Abortable, FinishResult, Lane, Sink, SinkPlan } from '../../core/ports.ts'
+import { retry } from '../../core/retry.ts'
+import type { SinkRequest } from '../connector.ts'
+import { commitLanes, transactionFate } from './committer.ts'
+import { committingLanes, hasEntry } from './commit-journal.ts'
+import { connect } from './connection.ts'
+import type { PgConnection } from './connection.ts'
+import { PostgresLane } from './lane.ts'
+import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
+import { LockWatch } from './lock-watch.ts'
+import { quoteTable } from './quote.ts'
+import { TableLoad } from './table-load.ts'
+import { loadableTable, missingTableSql } from './table-target.ts'
+import type { TableReference } from './table-reference.ts'
+import { parsePostgresUrl } from './url.ts'
+import type { PostgresTarget } from './url.ts'
+
+/** Source bytes of an extent: one COPY. Measured: smaller ones cost round trips, larger ones memory. */
+const EXTENT_BYTES = 8 * 1024 * 1024
+const MOST_LANES = 8
+/** No wait for another session's lock is longer; then the extent is tried again. Never longer than --retry-for. */
+const LOCK_TIMEOUT_MS = 10_000
+
+/** @throws SLUICE_USAGE, SLUICE_NOT_YET */
+export function createPostgresSink(request: SinkRequest): Promise<Sink> {
+  const target = parsePostgresUrl(request.url, request.env)
+  if (target.table === null) throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
+  return Promise.resolve(new PostgresSink(request, { target, reference: target.table }))
+}
+
+/** Loads a table: lanes COPY in parallel; `--commit job` ends their transactions together, `--commit partition` each extent by itself. */
+class PostgresSink implements Sink {
+  readonly forms: readonly BatchForm[] = ['csv', 'rows']
+  readonly extentBytes = { target: EXTENT_BYTES, exact: false }
+  readonly #request: SinkRequest
+  readonly #target: PostgresTarget
+  readonly #reference: TableReference
+  readonly #lanes = new Set<PostgresLane>()
+  readonly #pids = new Set<number>()
+  readonly #watch = new LockWatch(() => this.#main())
+  #connection: Promise<PgConnection> | null = null
+  #load: TableLoad | null = null
+  #ledger: Ledger | null = null
+  #created = false
+
+  constructor(request: SinkRequest, where: { target: PostgresTarget; reference: TableReference }) {
+    this.#request = request
+    this.#target = where.target
+    this.#reference = where.reference
+  }
+
+  get lanes(): { max: number; ordered: boolean } {
+    return { max: this.#oneLane() ? 1 : MOST_LANES, ordered: false }
+  }
+
+  async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
+    const { options, context } = this.#request
+    const main = await this.#main(o.signal)
+    if (options.commit === 'partition') {
+      this.#ledger = new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, { jobId: context.jobId, fingerprint: context.fingerprint, partitions: plan.partitions })
+      await this.#ledger.open(main, context)
+    }
+    await this.#runOnce('before-sql', options.beforeSql ?? [], main)
+    await this.#findOrCreate(plan, main)
+    const table = await loadableTable(main, this.#reference, { truncate: options.mode === 'truncate' })
+    const load = new TableLoad(table, { byPosition: options.byPosition === true || !plan.schema.named, timeZone: options.timeZone ?? 'UTC' })
+    this.#load = load
+    load.columnsFor(plan.schema.columns.map((column) => column.name))
+    if (options.mode === 'truncate' && this.#ledger !== null) await this.#runOnce('truncated', [`TRUNCATE ${quoteTable(table)}`], main)
+  }
+
+  async recover(): Promise<readonly Receipt[]> {
+    const main = await this.#main()
+    if (this.#ledger !== null) return this.#ledger.sealed(main)
+    const receipts: Receipt[] = []
+    for (const lane of committingLanes(this.#request.context.recorded)) if ((await transactionFate(main, lane.xid)) === 'committed') receipts.push(...lane.receipts)
+    return receipts
+  }
+
+  async openLane(o: Abortable): Promise<Lane> {
+    const load = this.#loaded()
+    const connection = await this.#connect(o.signal)
+    const lane: PostgresLane = new PostgresLane(connection, {
+      load,
+      target: quoteTable(load.table),
+      ledger: this.#ledger,
+      oneStatement: load.table.selfReferencing && this.#ledger === null,
+      first: this.#truncatesInLane() ? `TRUNCATE ${quoteTable(load.table)}` : null,
+      lockTimeoutMs: Math.max(1000, Math.min(LOCK_TIMEOUT_MS, this.#request.retryForMs)),
+      waitedForOurs: (pid) => this.#watch.hasCaught(pid),
+      isOurs: (pid) => this.#pids.has(pid),
+      onAborted: () => {
+        this.#lanes.delete(lane)
+        this.#watch.remove(connection.backendPid)
+      },
+    })
+    this.#pids.add(connection.backendPid)
+    if (this.#ledger === null) {
+      this.#lanes.add(lane)
+      this.#watch.add(connection.backendPid)
+    }
+    return lane
+  }
+
+  async finish(receipts: readonly Receipt[], o: Abortable): Promise<FinishResult> {
+    await this.#watch.stop()
+    if (this.#lanes.size > 0) {
+      const context = { main: () => this.#main(), record: (entry: Json) => this.#request.context.record(entry) }
+      const { committed, lost } = await commitLanes([...this.#lanes], context, o)
+      for (const lane of committed) {
+        this.#lanes.delete(lane)
+        await lane.connection.close()
+      }
+      for (const lane of lost) await lane.abort()
+      if (lost.length > 0) return { outputs: [], lost: lost.flatMap((lane) => lane.sealed.map((receipt) => receipt.extent)) }
+    }
+    return { outputs: await this.#conclude(receipts), lost: [] }
+  }
+
+  async abort(_reason: unknown, o: { readonly resumable: boolean }): Promise<void> {
+    await this.#watch.stop()
+    for (const lane of this.#lanes) await lane.abort()
+    this.#lanes.clear()
+    if (this.#ledger === null) await this.#dropCreated().catch(() => undefined)
+    else if (!o.resumable) await this.#main().then((main) => this.#ledger?.fail(main)).catch(() => undefined)
+  }
+
+  async close(): Promise<void> {
+    await this.#watch.stop()
+    for (const lane of this.#lanes) await lane.connection.close()
+    await this.#connection?.then((connection) => connection.close(), () => undefined)
+  }
+
+  #loaded(): TableLoad {
+    if (this.#load === null) throw new SluiceError('SLUICE_INTERNAL', 'the sink was not prepared')
+    return this.#load
+  }
+
+  #truncatesInLane(): boolean {
+    return this.#request.options.mode === 'truncate' && this.#ledger === null
+  }
+
+  /** TRUNCATE locks other lanes out, and a foreign key to the table itself is checked at the end of one statement. */
+  #oneLane(): boolean {
+    return this.#truncatesInLane() || (this.#load?.table.selfReferencing === true && this.#ledger === null)
+  }
+
+  #connect(signal: AbortSignal): Promise<PgConnection> {
+    return connect(this.#target, { signal, applicationName: `sluice ${this.#request.context.jobId}`, timeZone: this.#request.options.timeZone })
+  }
+
+  /** The connection for all that is not COPY; opened anew where it was lost. */
+  async #main(signal: AbortSignal = AbortSignal.timeout(this.#request.retryForMs + 60_000)): Promise<PgConnection> {
+    const current = await this.#connection?.catch(() => null)
+    if (current !== null && current !== undefined && current.lost() === null) return current
+    const policy = { retryForMs: current === undefined ? 0 : this.#request.retryForMs, signal }
+    this.#connection = retry(() => this.#connect(signal), policy)
+    return this.#connection
+  }
+
+  /** Statements that a job runs once, however often it is resumed. */
+  async #runOnce(kind: 'before-sql' | 'after-sql' | 'truncated', statements: readonly string[], main: PgConnection): Promise<void> {
+    const { context, tellSql } = this.#request
+    if (statements.length === 0 || hasEntry(context.recorded, kind)) return
+    for (const statement of statements) {
+      tellSql(statement)
+      await main.query(statement)
+    }
+    await context.record({ kind })
+  }
+
+  async #findOrCreate(plan: SinkPlan, main: PgConnection): Promise<void> {
+    const { options, context, tellSql } = this.#request
+    this.#created = hasEntry(context.recorded, 'created')
+    if (options.create !== true) return
+    const missing = await missingTableSql(main, this.#reference, plan.schema)
+    if (missing === null) return
+    tellSql(missing.sql)
+    await context.record({ kind: 'created', table: quoteTable(missing.table) })
+    this.#created = true
+    await main.query(missing.sql)
+  }
+
+  async #conclude(receipts: readonly Receipt[]): Promise<readonly Output[]> {
+    const main = await this.#main()
+    await this.#ledger?.finish(main)
+    await this.#runOnce('after-sql', this.#request.options.afterSql ?? [], main)
+    const sum = (of: (receipt: Receipt) => number): number => receipts.reduce((total, receipt) => total + of(receipt), 0)
+    return [{ url: this.#target.url, rows: sum((receipt) => receipt.rowsWritten), bytes: sum((receipt) => receipt.bytesWritten), etag: null }]
+  }
+
+  /** A table that this job created goes again with it, if it is still empty. */
+  async #dropCreated(): Promise<void> {
+    if (!this.#created || this.#load === null) return
+    const main = await this.#main()
+    const table = quoteTable(this.#load.table)
+    await main.query(`BEGIN; SET LOCAL lock_timeout = 2000; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    const [row] = await main.query<{ filled: boolean }>(`SELECT EXISTS (SELECT 1 FROM ${table}) AS filled`)
+    await main.query(row?.filled === false ? `DROP TABLE ${table}; COMMIT` : 'ROLLBACK')
+  }
+}

@@ -1,0 +1,58 @@
+import type { Batch, CsvShape } from '../../core/batch.ts'
+import { matchColumns } from './column-match.ts'
+import type { SentBatch } from './copy-run.ts'
+import type { TableColumn, TableDescription } from './table.ts'
+import { createValueChecker } from './value-checks.ts'
+import type { BadValue, ValueChecker } from './value-checks.ts'
+
+/** How rows of a source go into a table: columns matched and values checked, worked out once for each list of columns. */
+export class TableLoad {
+  readonly table: TableDescription
+  readonly #byPosition: boolean
+  readonly #timeZone: string
+  readonly #checks: boolean
+  readonly #columns = new Map<string, readonly TableColumn[]>()
+  readonly #checkers = new Map<string, ValueChecker | null>()
+
+  /** `checks` false leaves values that COPY alters unchecked: only the benchmark that measures the checks does. */
+  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string; checks?: boolean }) {
+    this.table = table
+    this.#byPosition = o.byPosition
+    this.#timeZone = o.timeZone
+    this.#checks = o.checks ?? true
+  }
+
+  /** @throws SLUICE_COLUMN_MISSING, SLUICE_COLUMN_GENERATED */
+  columnsFor(names: readonly string[]): readonly TableColumn[] {
+    const key = names.join('\0')
+    let columns = this.#columns.get(key)
+    if (columns === undefined) {
+      columns = matchColumns(names, this.table, this.#byPosition)
+      this.#columns.set(key, columns)
+    }
+    return columns
+  }
+
+  /** The first value of a batch that COPY would alter or misread. */
+  check(batch: Exclude<Batch, { form: 'bytes' }>, sent: SentBatch, columns: readonly TableColumn[]): BadValue | null {
+    if (!this.#checks) return null
+    const checker = this.#checkerFor(batch.columns, columns, sent.shape)
+    if (checker === null) return null
+    if (batch.form === 'csv') return checker.checkCsv({ bytes: sent.bytes, quoted: batch.quoted, csv: batch.csv })
+    for (const [i, row] of batch.rows.entries()) {
+      const bad = checker.checkRow(row, i)
+      if (bad !== null) return bad
+    }
+    return null
+  }
+
+  #checkerFor(names: readonly string[], columns: readonly TableColumn[], shape: CsvShape): ValueChecker | null {
+    const key = JSON.stringify([names, shape])
+    let checker = this.#checkers.get(key)
+    if (checker === undefined) {
+      checker = createValueChecker(columns, { shape, timeZone: this.#timeZone })
+      this.#checkers.set(key, checker)
+    }
+    return checker
+  }
+}
