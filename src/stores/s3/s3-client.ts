@@ -121,7 +121,12 @@ class Client implements S3Client {
     const choose = (chosen: string): void => {
       origin = chosen
     }
-    const operation = (): Promise<T> => this.#limited(request, async () => use(await this.#once(request, choose)))
+    const attempt = async (): Promise<T> => use(await this.#once(request, choose))
+    const operation = (): Promise<T> =>
+      this.#limited(request, attempt).catch((error: unknown) => {
+        // Missing credentials know no place.
+        throw error instanceof SluiceError ? error.at({ url: s3Url(request) }) : error
+      })
     const pool = this.#pool
     return retry(operation, {
       get retryForMs() {
@@ -183,6 +188,7 @@ class Client implements S3Client {
       body: request.body,
       signal: request.signal,
       label: s3Url(request),
+      bulk: request.bulk === true && request.method === 'GET',
       stallTimeoutMs: request.stallTimeoutMs,
     })
   }

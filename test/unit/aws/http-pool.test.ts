@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { createServer as createHttpServer, type RequestListener, type Server as HttpServer } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   createHttpPool,
   retryAfterMs,
@@ -53,8 +54,9 @@ function pool(options: HttpPoolOptions = {}): HttpPool {
   return made
 }
 
+let bulk = false
 function get(origin: string, over: Partial<HttpRequest> = {}): HttpRequest {
-  return { method: 'GET', origin, path: '/x?y=1', headers: {}, signal: never, ...over }
+  return { method: 'GET', origin, path: '/x?y=1', headers: {}, signal: never, bulk, ...over }
 }
 
 async function failure(promise: Promise<unknown>): Promise<SluiceError> {
@@ -66,7 +68,11 @@ async function failure(promise: Promise<unknown>): Promise<SluiceError> {
   return error
 }
 
-describe('the pool', () => {
+describe.each([false, true])('the pool, bulk: %s', (isBulk) => {
+  beforeEach(() => {
+    bulk = isBulk
+  })
+
   it('sends and receives, and uses a connection again', async () => {
     const { origin, connections } = await http((request, response) => {
       const chunks: Buffer[] = []
@@ -109,6 +115,7 @@ describe('the pool', () => {
     let sent = 0
     const { origin } = await http((_, response) => {
       const chunk = Buffer.alloc(1024 * 1024)
+      response.writeHead(200, { 'content-length': total })
       const more = (): void => {
         while (sent < total) {
           sent += chunk.byteLength
@@ -185,6 +192,42 @@ describe('the pool', () => {
     const reading = failure(response.body.text())
     later.abort(reason)
     expect(await reading).toBe(reason)
+  })
+
+  it('reads chunks, whole and refused', async () => {
+    const { origin } = await http((request, response) => {
+      response.writeHead(request.url === '/no' ? 503 : 200)
+      response.write('first ')
+      setTimeout(() => response.end('second'), 20)
+    })
+    for (const [path, status] of [
+      ['/yes', 200],
+      ['/no', 503],
+      ['/no', 503],
+    ] as const) {
+      const response = await pool().request(get(origin, { path }))
+      expect([response.status, await response.body.text()]).toEqual([status, 'first second'])
+    }
+  })
+
+  it('reads every byte whatever the pauses', async () => {
+    const body = randomBytes(3_000_001)
+    const { origin, connections } = await http((_, response) =>
+      response.writeHead(200, { 'content-length': body.byteLength }).end(body),
+    )
+    const one = pool({ maxConnections: 3 })
+    await Promise.all(
+      Array.from({ length: 9 }, async (_, i) => {
+        const got: Uint8Array[] = []
+        const response = await one.request(get(origin))
+        for await (const chunk of response.body) {
+          got.push(chunk)
+          if (got.length % (i + 1) === 0) await delay(1)
+        }
+        expect(Buffer.concat(got).equals(body)).toBe(true)
+      }),
+    )
+    expect(connections()).toBe(3)
   })
 
   it('closes a connection whose body is left early, and goes on with another', async () => {

@@ -220,6 +220,7 @@ describe('reading from a store that misbehaves', () => {
   it('waits for a store that was there before, longer than for one that never answered', async () => {
     const { store, server, retried } = await facing(
       (_, response) => void response.writeHead(200, { etag: '"e1"', 'content-length': 3 }).end(),
+      { retryForMs: 60_000 },
     )
     await store.head('b12/k', o)
     const { port } = server.address() as AddressInfo
