@@ -74,8 +74,8 @@ async function readHead(
 
 /** What a window holds, then the rest of its chunks. */
 async function* held(window: Window): AsyncGenerator<Uint8Array, void, undefined> {
-  for (let least = 1; ;) {
-    await window.fill(least)
+  for (;;) {
+    await window.fill(1)
     if (window.bytes.byteLength === 0) return
     const bytes = window.bytes
     window.drop(bytes.byteLength)

@@ -146,6 +146,8 @@ describe('layout', () => {
       { row: 1, line: 2, byte: 1 },
       { row: 2, line: 4, byte: 11 },
     ])
+    expect(lines.batches[0]?.end).toEqual({ row: 2, line: 3, byte: 18 })
+    expect((await read('{"a":1}\n{"a":2}\n')).batches[0]?.end).toEqual({ row: 2, line: 2, byte: 16 })
     const array = await read('[{"a":1},\n\n{"a":\n2}, {"a":3}]')
     expect(array.batches[0]?.places).toEqual([
       { row: 1, line: 1, byte: 1 },
