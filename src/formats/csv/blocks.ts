@@ -4,8 +4,11 @@ import type { ReadPlace } from '../../core/ports.ts'
 
 /** Bytes of a block, unless one record is longer. Two blocks are alive at once, besides what the consumer holds. */
 export const BLOCK_BYTES = 256 * 1024
-/** Room behind a block's bytes for a line end that the file lacks. */
-const SPARE_BYTES = 8
+/** Chunks from this length on are not copied. */
+const LONG_CHUNK_BYTES = 64 * 1024
+/** How much of a long chunk is copied to complete a record that the chunk before began. */
+const JOIN_BYTES = 8 * 1024
+const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Pulls chunks, heeding the signal also while none comes. Closes what it pulls from, once. */
 export class ChunkPuller {
@@ -48,13 +51,20 @@ export class ChunkPuller {
   }
 }
 
-/** Gathers chunks into blocks, each with memory of its own; what a cut left over begins the next block. */
+/**
+ * Gathers chunks into blocks. A block that lies in one long chunk is a view of it, nothing copied; a record that two chunks share is joined
+ * with a little of the second one. What a cut left over begins the next block.
+ */
 export class BlockGatherer {
   readonly #puller: ChunkPuller
   readonly #place: ReadPlace
   readonly #maxBytes: number
-  #chunk: Uint8Array = new Uint8Array(0)
-  #rest: Uint8Array = new Uint8Array(0)
+  #chunk: Buffer = NOTHING
+  /** Offset in the chunk of what was not given out yet. */
+  #at = 0
+  /** Bytes of the chunk, before `#at`, that end the block given out last. */
+  #taken = 0
+  #rest: Uint8Array = NOTHING
   #ended = false
 
   constructor(puller: ChunkPuller, place: ReadPlace, maxBytes: number) {
@@ -63,39 +73,59 @@ export class BlockGatherer {
     this.#maxBytes = maxBytes
   }
 
+  /** Whether the block given out last ends the input. */
   get ended(): boolean {
-    return this.#ended
+    return this.#ended && this.#at >= this.#chunk.byteLength
   }
 
-  /** The rest of the block before and as much more as makes `bytes`, less only at the end, or where it has `enough`. Room for a line end is behind it. */
+  /** The rest of the block before and as much more as makes `bytes`; less at the end, where it has `enough`, and where nothing need be copied then. */
   async gather(bytes: number, enough = bytes): Promise<Buffer> {
     const wanted = Math.max(bytes, this.#rest.byteLength)
-    const block = Buffer.allocUnsafeSlow(wanted + SPARE_BYTES)
+    let left = await this.#left()
+    const long = left >= LONG_CHUNK_BYTES && bytes <= BLOCK_BYTES
+    if (long && this.#rest.byteLength === 0) return this.#take(wanted)
+    const limit = long ? Math.min(wanted, this.#rest.byteLength + JOIN_BYTES) : wanted
+    const block = Buffer.allocUnsafeSlow(limit)
     block.set(this.#rest)
     let length = this.#rest.byteLength
-    this.#rest = new Uint8Array(0)
-    while (length < wanted) {
-      if (this.#chunk.byteLength === 0) {
-        if (length >= enough) break
-        const next = await this.#puller.next()
-        if (next === null) {
-          this.#ended = true
-          break
-        }
-        this.#chunk = next
-        continue
-      }
-      const taken = this.#chunk.subarray(0, wanted - length)
+    this.#rest = NOTHING
+    this.#taken = 0
+    for (; left > 0 && length < limit; left = length < enough ? await this.#left() : this.#chunk.byteLength - this.#at) {
+      const taken = this.#take(limit - length)
       block.set(taken, length)
       length += taken.byteLength
-      this.#chunk = this.#chunk.subarray(taken.byteLength)
     }
     return block.subarray(0, length)
   }
 
-  /** What is to begin the next block. */
+  /** What is to begin the next block: the last bytes of the block given out last. */
   keep(rest: Uint8Array): void {
-    this.#rest = rest
+    if (rest.byteLength <= this.#taken) {
+      this.#at -= rest.byteLength
+      this.#rest = NOTHING
+    } else this.#rest = rest
+    this.#taken = 0
+  }
+
+  /** Bytes of the chunk in hand that are still to be given out, after pulling one where there are none; 0 at the end. */
+  async #left(): Promise<number> {
+    while (this.#at >= this.#chunk.byteLength) {
+      const next = await this.#puller.next()
+      if (next === null) {
+        this.#ended = true
+        return 0
+      }
+      this.#chunk = Buffer.from(next.buffer, next.byteOffset, next.byteLength)
+      this.#at = 0
+    }
+    return this.#chunk.byteLength - this.#at
+  }
+
+  #take(bytes: number): Buffer {
+    const taken = this.#chunk.subarray(this.#at, this.#at + bytes)
+    this.#at += taken.byteLength
+    this.#taken = taken.byteLength
+    return taken
   }
 
   /** Drops bytes from the beginning; fewer only where the input has fewer. */
@@ -116,6 +146,6 @@ export class BlockGatherer {
       throw new SluiceError('SLUICE_ROW_TOO_LONG', `a row is longer than ${this.#maxBytes} bytes`, {
         where: { url: this.#place.url, ...where },
       })
-    return Math.max(BLOCK_BYTES, have * 2)
+    return Math.max(BLOCK_BYTES + 1, have * 2)
   }
 }

@@ -51,10 +51,12 @@ async function* readBatches(
     for (;;) {
       const gathered = await gatherer.gather(wanted)
       if (gathered.byteLength === 0) break
-      const { block, cut } = gatherer.ended ? parser.closed(gathered) : { block: gathered, cut: parser.cut(gathered) }
+      // Asked before bytes are given back.
+      const { ended } = gatherer
+      const { block, cut } = ended ? parser.closed(gathered) : { block: gathered, cut: parser.cut(gathered) }
       gatherer.keep(block.subarray(cut))
       if (cut === 0) {
-        parser.explain(block, position, gatherer.ended)
+        parser.explain(block, position, ended)
         wanted = gatherer.more(block.byteLength, { row: position.row + 1, line: position.line + 1, byte: position.byte })
         continue
       }
