@@ -24,7 +24,7 @@ describe('copy', () => {
   it('prints a summary for people on standard error, and nothing else', async () => {
     const { code, stdout, stderr } = await sluice('copy', 'people.csv', 'out.csv')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toMatch(/^done {2}23 B in /m)
+    expect(stderr).toMatch(/^done {2}22 B in /m)
     expect(readFileSync(join(folder, 'out.csv'), 'utf8')).toBe(PEOPLE)
   })
 
@@ -35,7 +35,7 @@ describe('copy', () => {
     const result = JSON.parse(stdout) as JobResult
     expect(result).toMatchObject({
       status: 'done',
-      bytesWritten: 23,
+      bytesWritten: 22,
       retries: 0,
       rejectFile: null,
       resumeCommand: null,
@@ -85,7 +85,7 @@ describe('jobs and show', () => {
     const listed = JSON.parse((await sluice('jobs', '--json')).stdout) as { jobs: { jobId: string; status: string }[] }
     expect(listed.jobs).toEqual([expect.objectContaining({ jobId, status: 'done' })])
     expect((await sluice('jobs')).stdout).toContain(jobId)
-    expect((await sluice('show', jobId)).stdout).toContain('done  23 B')
+    expect((await sluice('show', jobId)).stdout).toContain('done  22 B')
     expect(JSON.parse((await sluice('show', jobId, '--json')).stdout)).toMatchObject({
       jobId,
       result: { status: 'done' },
