@@ -1,4 +1,4 @@
-import type { ObjectInfo, Reporter, Sink, SinkContext, Source } from '../core/ports.ts'
+import type { FormatEncoder, FormatName, ObjectInfo, Reporter, Sink, SinkContext, Source } from '../core/ports.ts'
 import type { CopyOptions, Environment } from '../core/options.ts'
 import type { Json } from '../core/job.ts'
 import type { Schema } from '../core/schema.ts'
@@ -63,6 +63,9 @@ export interface Connector {
   openSink?(request: SinkRequest): Promise<Sink>
   /** Statements that a load would run, for `plan`. The sink is prepared and nothing written. */
   planSql?(request: SinkRequest, schema: Schema): Promise<readonly string[]>
+  /** All bytes of a source, decompressed. */
+  readDecompressed?(request: EndpointRequest): AsyncIterable<Uint8Array>
+  openEncoder?(format: FormatName, columns: readonly string[]): Promise<FormatEncoder>
   list?(request: EndpointRequest): AsyncIterable<ObjectInfo>
   describeTable?(request: EndpointRequest): Promise<TableReport>
   /** Compares rows of a source with what the sink holds, on the sink's side. */

@@ -33,4 +33,6 @@ export interface Schema {
   readonly columns: readonly Column[]
   /** Whether names come from the data (a header, JSON keys) or were made up (`column1`, …), so that only position is meant. */
   readonly named: boolean
+  /** Whether values carry types of their own (JSON), so that a text which looks like a number is a text. */
+  readonly typed?: boolean | undefined
 }

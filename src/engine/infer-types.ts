@@ -57,6 +57,16 @@ export class TypeInferrer {
     }
   }
 
+  /** The values that rows have at an index, into the only column. */
+  addColumn(rows: readonly (readonly Value[])[], at: number): void {
+    this.#rows += rows.length
+    for (const row of rows) {
+      const value = row[at]
+      if (typeof value === 'string') this.addText(0, value)
+      else this.#addValue(0, value)
+    }
+  }
+
   /** One value of a column as text; null and undefined are no value. */
   addText(index: number, text: string | null | undefined): void {
     const state = this.#states[index]

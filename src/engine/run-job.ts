@@ -31,6 +31,8 @@ export interface JobWork {
   readonly retryForMs: number
   /** Memory for extents in all; null: the sink's own extent size decides. */
   readonly maxMemoryBytes: number | null
+  /** Bytes that the store announced for all partitions; null where one is unknown. */
+  readonly bytesTotal: number | null
   readonly progressor: Progressor
   readonly signal: AbortSignal
 }
@@ -58,15 +60,19 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
   try {
     const recovered = (await work.sink.recover?.({ signal: work.signal })) ?? []
     deal = new Deal(work.partitions, recovered, QUEUED_EXTENTS)
+    work.progressor.start(() => ({ ...countMoved(deal.receipts()), bytesRead: work.source.bytesRead(), bytesTotal: work.bytesTotal, inFlight: deal.writing }))
     const outputs = await moveAll(work, deal)
     const moved = countMoved(deal.receipts())
     if (work.form !== 'bytes' && moved.rowsRead !== moved.rowsWritten + moved.filtered) throw unbalanced(moved)
     return { ...moved, outputs, error: null }
   } catch (thrown) {
+    work.progressor.phase('stopping')
     const error = toSluiceError(work.signal.aborted ? work.signal.reason : thrown)
     const resumable = work.source.replayable && error.exitClass(true) === 'resumable'
     await work.sink.abort(error, { resumable })
     return { ...countMoved(deal.receipts()), outputs: [], error }
+  } finally {
+    work.progressor.stop()
   }
 }
 

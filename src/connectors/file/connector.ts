@@ -4,12 +4,12 @@ import type { Connector, EndpointRequest, FileKind, SinkRequest } from '../conne
 import { createBytesSink } from './bytes-sink.ts'
 import { endpointName, openStore, openWritableStore, parseEndpoint } from './endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
-import { compressionByName, formatOfName } from './file-format.ts'
+import { compressionByName, formatOfName, openEncoder } from './file-format.ts'
 import { listMatches, matchObjects } from './match.ts'
 import { convertedName, isPrefix, outputKey, outputUrl } from './output-name.ts'
 import { createStoreTarget, createStreamTarget } from './output-target.ts'
 import { createRowsSink } from './rows-sink.ts'
-import { createFileSource } from './source.ts'
+import { createFileSource, readDecompressed } from './source.ts'
 
 /** Files and objects: store × compression × format. */
 export const fileConnector: Connector = {
@@ -17,6 +17,8 @@ export const fileConnector: Connector = {
   fileKind,
   openSource: createFileSource,
   openSink,
+  readDecompressed,
+  openEncoder: (format, columns) => openEncoder(format, columns, '-'),
   list,
 }
 

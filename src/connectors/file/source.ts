@@ -55,6 +55,17 @@ export async function createFileSource(request: EndpointRequest): Promise<Source
   return new FileSource(request, { store: await openStore(endpoint, request), endpoint })
 }
 
+/** All bytes that a URL names, decompressed, one object after the other. */
+export async function* readDecompressed(request: EndpointRequest): AsyncGenerator<Uint8Array> {
+  const endpoint = parseEndpoint(request.url)
+  const source = new FileSource(request, { store: await openStore(endpoint, request), endpoint })
+  try {
+    for (const partition of await source.plan(request)) yield* source.decompressed(partition, request)
+  } finally {
+    await source.close()
+  }
+}
+
 class FileSource implements Source {
   readonly forms: readonly BatchForm[] = ['bytes', 'csv', 'rows']
   readonly #request: EndpointRequest
@@ -85,7 +96,7 @@ class FileSource implements Source {
     const file = await this.#openFile(first, o)
     if (this.#replayable) await file.stream.close()
     else this.#open = file
-    return { columns: file.head.columns, named: file.head.named }
+    return { columns: file.head.columns, named: file.head.named, typed: this.#heads.get(first.id)?.format === 'jsonl' }
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {
@@ -96,6 +107,10 @@ class FileSource implements Source {
 
   read(partition: Partition, o: SourceReadOptions): AsyncIterable<Batch> {
     return o.form === 'bytes' ? this.#readBytes(partition, o) : this.#readRows(partition, o)
+  }
+
+  async *decompressed(partition: Partition, o: Abortable): AsyncGenerator<Uint8Array> {
+    yield* (await this.#decompressed(partition, o)).stream.rest()
   }
 
   bytesRead(): number {

@@ -1,0 +1,236 @@
+import { SluiceError, toSluiceError } from '../core/errors.ts'
+import type { JobResult, Partition } from '../core/job.ts'
+import { DEFAULT_RETRY_FOR_MS } from '../core/options.ts'
+import type { Sink, Source } from '../core/ports.ts'
+import { redactUrl } from '../core/redact.ts'
+import type { BatchForm } from '../core/batch.ts'
+import { inferSource } from '../engine/infer-source.ts'
+import type { JobFolder } from '../engine/job-folder.ts'
+import { compileMapping } from '../engine/mapping.ts'
+import type { Mapping } from '../engine/mapping.ts'
+import { Progressor } from '../engine/progress.ts'
+import { runJob } from '../engine/run-job.ts'
+import type { JobOutcome } from '../engine/run-job.ts'
+import { chooseRoute, endpointRequest } from './endpoints.ts'
+import type { Route, Surroundings } from './endpoints.ts'
+import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
+import type { CopyRequest, ResumeRequest } from './requests.ts'
+import { requireBuilt } from './built-options.ts'
+
+const NEVER = new AbortController().signal
+
+/**
+ * Runs a copy, or goes on with one. What goes wrong once the job exists is in the result, not thrown.
+ *
+ * @throws SluiceError for what is wrong before a job exists: usage, an unfinished job of the same kind, the state folder
+ */
+export async function copy(request: CopyRequest): Promise<JobResult> {
+  requireBuilt(request.options)
+  const progressor = new Progressor(request.onEvent)
+  const around = surroundings(request, progressor)
+  const route = await chooseRoute(request.source, request.sink, around)
+  const folder = await openJobFolder(request, (old) => discardJob(old, request, { route, around, progressor }))
+  try {
+    return await runInFolder(request, { folder, route, around, progressor })
+  } finally {
+    progressor.stop()
+    await folder.close()
+  }
+}
+
+/**
+ * Goes on with a job by its id alone; what was secret in its URLs must come from the environment.
+ *
+ * @throws SLUICE_JOB_UNKNOWN, SLUICE_JOB_RUNNING, SLUICE_USAGE where a URL needs a secret that was not kept
+ */
+export async function resume(request: ResumeRequest): Promise<JobResult> {
+  const { viewJob } = await import('../engine/job-folder.ts')
+  const view = await viewJob(request.stateDir, request.jobId)
+  if (view.result?.status === 'done') return view.result
+  const { source, sink, options } = view.header
+  return copy({ ...request, source: withoutMask(source), sink: withoutMask(sink), options, resume: true })
+}
+
+interface Session {
+  readonly folder: JobFolder
+  readonly route: Route
+  readonly around: Surroundings
+  readonly progressor: Progressor
+}
+
+async function runInFolder(request: CopyRequest, session: Session): Promise<JobResult> {
+  const { folder, route, around, progressor } = session
+  await folder.append({ kind: 'run', at: new Date().toISOString() })
+  let source: Source | null = null
+  let sink: Sink | null = null
+  let outcome: JobOutcome
+  let partitions: readonly Partition[] = []
+  try {
+    progressor.phase('preparing')
+    source = await openSource(request, session)
+    sink = await openSink(request, session, folder)
+    const prepared = await prepare({ source, sink }, session)
+    partitions = prepared.partitions
+    outcome = await moveRows({ source, sink, prepared }, session)
+  } catch (thrown) {
+    const error = toSluiceError(around.signal.aborted ? around.signal.reason : thrown)
+    await sink?.abort(error, { resumable: false })
+    outcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, bytesWritten: 0, outputs: [], error }
+  } finally {
+    await sink?.close().catch(() => undefined)
+    await source?.close().catch(() => undefined)
+  }
+  return conclude(outcome, { ...session, source, partitions, request, route })
+}
+
+async function openSource(request: CopyRequest, { route, around }: Session): Promise<Source> {
+  const source = await route.source.openSource?.(endpointRequest(request.source, around))
+  if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
+  return source
+}
+
+async function openSink(request: CopyRequest, session: Session, folder: JobFolder): Promise<Sink> {
+  const { route, around, progressor } = session
+  const sink = await route.sink.openSink?.({
+    ...endpointRequest(request.sink, around),
+    context: sinkContext(folder, request, progressor),
+    sourceUrl: request.source,
+    raw: route.raw,
+    tellSql: (statement) => progressor.sql(statement),
+  })
+  if (sink === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.sink.name} is no sink`)
+  return sink
+}
+
+interface Prepared {
+  readonly partitions: readonly Partition[]
+  readonly mapping: Mapping
+  readonly form: BatchForm
+  readonly source: Source
+}
+
+async function prepare(ends: { source: Source; sink: Sink }, session: Session): Promise<Prepared> {
+  const { folder, around, progressor, route } = session
+  const { signal, options } = around
+  const recorded = folder.entries.find((entry) => entry.kind === 'partitions')
+  const partitions = recorded?.kind === 'partitions' ? recorded.partitions : await ends.source.plan({ signal })
+  if (recorded === undefined) await folder.append({ kind: 'partitions', partitions })
+  const described = route.raw ? { columns: [], named: false } : await ends.source.describe({ signal })
+  const mapping = compileMapping(described, options)
+  let [source, schema] = [ends.source, mapping.schema]
+  if (options.create === true && !route.raw) {
+    progressor.phase('inferring')
+    const inferred = await inferSource(ends.source, { mapping, typed: described.typed === true, partitions, signal })
+    source = inferred.source
+    schema = inferred.schema
+  }
+  const form = ends.sink.forms.find((wanted) => source.forms.includes(wanted) && mapping.forms.includes(wanted))
+  if (form === undefined) throw new SluiceError('SLUICE_INTERNAL', 'source and sink share no form')
+  await ends.sink.prepare({ schema, partitions, form, replayable: source.replayable }, { signal })
+  return { partitions, mapping, form, source }
+}
+
+async function moveRows(ends: { source: Source; sink: Sink; prepared: Prepared }, session: Session): Promise<JobOutcome> {
+  const { progressor, around, route } = session
+  const { prepared, sink } = ends
+  const { options } = around
+  const bytesTotal = prepared.partitions.every((partition) => partition.bytes !== null)
+    ? prepared.partitions.reduce((sum, partition) => sum + (partition.bytes ?? 0), 0)
+    : null
+  if (!prepared.source.replayable) progressor.warn('the source can be read only once: this job cannot be resumed')
+  progressor.planned({ partitions: prepared.partitions.length, bytesTotal, lanes: sink.lanes.max, route: route.name, routeReason: route.reason })
+  progressor.phase('copying')
+  return runJob({
+    source: prepared.source,
+    sink,
+    partitions: prepared.partitions,
+    mapping: prepared.mapping,
+    form: prepared.form,
+    lanes: options.concurrency ?? 'auto',
+    retryForMs: options.retryFor ?? DEFAULT_RETRY_FOR_MS,
+    maxMemoryBytes: options.maxMemory ?? null,
+    progressor,
+    signal: around.signal,
+    bytesTotal,
+  })
+}
+
+interface Ending extends Session {
+  readonly source: Source | null
+  readonly partitions: readonly Partition[]
+  readonly request: CopyRequest
+}
+
+async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult> {
+  const { folder, progressor, source, request, route } = ending
+  const earlier = earlierRuns(folder.entries)
+  const replayable = source?.replayable ?? true
+  // What a job had begun to move in an earlier run counts: then a failure to begin again is no usage error.
+  const rowsMoved = outcome.rowsRead > 0 || outcome.bytesWritten > 0 || earlier.runs > 1
+  const status = statusOf(outcome.error, { rowsMoved, resumable: replayable && folder.header.resumable })
+  const own = { bytesRead: source?.bytesRead() ?? 0, retries: progressor.retries, throttles: progressor.throttles, wallMs: Math.round(progressor.elapsedMs()), cpuMs: Math.round(progressor.cpuMs()) }
+  await folder.append({ kind: 'end', at: new Date().toISOString(), status, ...own })
+  const result: JobResult = {
+    jobId: folder.header.jobId,
+    status,
+    source: redactUrl(request.source),
+    sink: redactUrl(request.sink),
+    route: route.name,
+    routeReason: route.reason,
+    runs: earlier.runs,
+    rowsRead: outcome.rowsRead,
+    rowsWritten: outcome.rowsWritten,
+    rowsRejected: 0,
+    rowsSkipped: outcome.filtered,
+    skipped: { filtered: outcome.filtered, superseded: 0, existing: 0 },
+    bytesRead: earlier.bytesRead + own.bytesRead,
+    bytesWritten: outcome.bytesWritten,
+    partitions: ending.partitions.length,
+    retries: earlier.retries + own.retries,
+    throttles: earlier.throttles + own.throttles,
+    wallMs: earlier.wallMs + own.wallMs,
+    cpuMs: earlier.cpuMs + own.cpuMs,
+    peakRssBytes: process.resourceUsage().maxRSS * 1024,
+    outputs: outcome.outputs,
+    rejectFile: null,
+    warnings: [...progressor.warnings],
+    resumeCommand: status === 'stopped' ? resumeCommand(folder.header.jobId) : null,
+    ...(outcome.error === null ? {} : { error: reportError(outcome.error) }),
+  }
+  if (status !== 'stopped') await folder.writeResult(result)
+  return result
+}
+
+/** `--new-job`: what the unfinished job left behind goes, and it is over. */
+async function discardJob(old: JobFolder, request: CopyRequest, session: Omit<Session, 'folder'>): Promise<void> {
+  const folder = old
+  const sink = await openSink(request, { ...session, folder }, folder)
+  try {
+    await sink.abort(new SluiceError('SLUICE_JOB_EXISTS', 'replaced by a new job'), { resumable: false })
+  } finally {
+    await sink.close()
+  }
+  const error = new SluiceError('SLUICE_JOB_EXISTS', 'the job was given up for a new one (--new-job)')
+  const outcome: JobOutcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, bytesWritten: 0, outputs: [], error }
+  await conclude(outcome, { ...session, folder, source: null, partitions: [], request })
+}
+
+function surroundings(request: CopyRequest, progressor: Progressor): Surroundings {
+  return {
+    options: request.options,
+    env: request.env,
+    reporter: progressor,
+    signal: request.signal ?? NEVER,
+    stdin: request.stdin,
+    stdout: request.stdout,
+    stateDir: request.stateDir,
+  }
+}
+
+/** A masked password is taken out, so that PGPASSWORD or .pgpass is asked; a masked signature cannot be made up. */
+function withoutMask(url: string): string {
+  const open = url.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@]*):\*\*\*@/i, '$1@').replace(/([?&])password=\*\*\*(&|$)/g, '$1')
+  if (open.includes('***') && !/^s3:/i.test(open))
+    throw new SluiceError('SLUICE_USAGE', `the URL of the job holds a secret, which is not kept: ${url}`, { hint: 'give the whole command again, with --job-id ID --resume' })
+  return open
+}
