@@ -45,7 +45,8 @@ export async function startDevProcess(
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  const closed = once(child, 'close')
+  // Not `close`: it never comes where the output was left unread and the channel was closed by us.
+  const closed = once(child, 'exit')
   const stop = async (): Promise<void> => {
     if (child.connected) child.disconnect()
     await closed
