@@ -5,7 +5,7 @@ import type { ReadPlace } from '../../core/ports.ts'
 /** Bytes of a block, unless one record is longer. Two blocks are alive at once, besides what the consumer holds. */
 export const BLOCK_BYTES = 256 * 1024
 /** Chunks from this length on are not copied. */
-const LONG_CHUNK_BYTES = 64 * 1024
+const LONG_CHUNK_BYTES = 128 * 1024
 /** How much of a long chunk is copied to complete a record that the chunk before began. */
 const JOIN_BYTES = 8 * 1024
 const NOTHING: Buffer = Buffer.alloc(0)
@@ -84,13 +84,15 @@ export class BlockGatherer {
     let left = await this.#left()
     const long = left >= LONG_CHUNK_BYTES && bytes <= BLOCK_BYTES
     if (long && this.#rest.byteLength === 0) return this.#take(wanted)
-    const limit = long ? Math.min(wanted, this.#rest.byteLength + JOIN_BYTES) : wanted
+    let limit = long ? Math.min(wanted, this.#rest.byteLength + JOIN_BYTES) : wanted
     const block = Buffer.allocUnsafeSlow(limit)
     block.set(this.#rest)
     let length = this.#rest.byteLength
     this.#rest = NOTHING
     this.#taken = 0
     for (; left > 0 && length < limit; left = length < enough ? await this.#left() : this.#chunk.byteLength - this.#at) {
+      // A long chunk that comes after a few bytes of the one before is not copied for their sake.
+      if (left >= LONG_CHUNK_BYTES && bytes <= BLOCK_BYTES && length < LONG_CHUNK_BYTES) limit = Math.min(limit, length + JOIN_BYTES)
       const taken = this.#take(limit - length)
       block.set(taken, length)
       length += taken.byteLength
