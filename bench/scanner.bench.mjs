@@ -1,6 +1,7 @@
 // GB/s of the CSV scanner over 64 MiB in memory: `npx tsc -p tsconfig.build.json && node bench/scanner.bench.mjs [rounds]`.
 // Each kind of data is made from a row number, so that the number of rows is known and checked.
-const { countByte, lastRecordEnd, screen } = await import('../dist/formats/csv/scan.js')
+const { countByte, lastRecordEnd } = await import('../dist/formats/csv/scan.js')
+const { screen } = await import('../dist/formats/csv/screen.js')
 
 const TOTAL_BYTES = 64 * 1024 * 1024
 const CHUNK_BYTES = 256 * 1024

@@ -17,7 +17,7 @@ export function arrayElements(text: string): string[] | null {
       depth -= 1
       if (depth === 0) return elements
     } else if (character !== ',' && !isBlank(character)) {
-      const token = readToken(text, at, ',{}')
+      const token = readToken(text, at, { stops: ',{}', keepBlanks: false })
       if (token.quoted || token.text.toUpperCase() !== 'NULL') elements.push(token.text)
       at = token.end
       continue
@@ -40,7 +40,7 @@ export function compositeFields(text: string): (string | null)[] | null {
   let at = 1
   const last = trimmed.length - 1
   for (;;) {
-    const token = readToken(trimmed, at, ',)', true)
+    const token = readToken(trimmed, at, { stops: ',)', keepBlanks: true })
     fields.push(token.text === '' && !token.quoted ? null : token.text)
     if (token.end >= last) return fields
     at = token.end + 1
@@ -55,7 +55,7 @@ function innerTexts(text: string, opening: string, closing: string): string[] | 
     at += 1
     if (!opening.includes(character)) continue
     for (;;) {
-      const token = readToken(text, at, `,${closing}`, true)
+      const token = readToken(text, at, { stops: `,${closing}`, keepBlanks: true })
       if (token.text !== '') found.push(token.text)
       at = token.end
       const stop = text[at]
@@ -68,7 +68,7 @@ function innerTexts(text: string, opening: string, closing: string): string[] | 
 }
 
 /** Reads up to a stop outside of quotes. Backslashes escape, `""` inside quotes is a quote; blanks around are dropped unless `keepBlanks`. */
-function readToken(text: string, from: number, stops: string, keepBlanks = false): { text: string; end: number; quoted: boolean } {
+function readToken(text: string, from: number, { stops, keepBlanks }: { stops: string; keepBlanks: boolean }): { text: string; end: number; quoted: boolean } {
   let value = ''
   /** Length that blanks at the end may not be cut below. */
   let keep = 0

@@ -14,8 +14,9 @@ import { CR, ESCAPED, LF, PLAIN, RecordCursor, isUndecided } from './record-curs
 import type { RecordStatus } from './record-cursor.ts'
 import { RecordFeed, isNullWord } from './record-feed.ts'
 import type { Alterations, FileFacts } from './record-feed.ts'
-import { lastRecordEnd, screen } from './scan.ts'
-import type { Screening } from './scan.ts'
+import { lastRecordEnd } from './scan.ts'
+import { screen } from './screen.ts'
+import type { Screening } from './screen.ts'
 
 export type { CsvReadOptions } from './dialect.ts'
 
@@ -149,9 +150,9 @@ class BlockParser {
     const quoted = block.indexOf(dialect.quote < 0 ? shape.quote ?? '' : dialect.quote) >= 0
     if (quoted && dialect.quote < 0) return null
     if (quoted && dialect.escape !== dialect.quote && block.indexOf(dialect.escape) >= 0) return null
-    if (block.indexOf(0) >= 0 || !isUtf8(block) || hasEndMark(block) || this.#hasNullWord(block)) return null
     const screening = this.#screen(block, quoted)
-    if (!screening.clean) return null
+    if (!screening.clean || screening.hasNul || !(screening.isAscii || isUtf8(block))) return null
+    if ((screening.hasBackslash && hasEndMark(block)) || this.#hasNullWord(block)) return null
     const end = { byte: start.byte + block.byteLength, row: start.row + screening.records, line: start.line + screening.lines }
     return { form: 'csv', bytes: block, rows: screening.records, columns, csv: shape, quoted, start, end, mayEnd: true }
   }
@@ -217,9 +218,8 @@ class BlockParser {
   }
 }
 
-/** Whether a line may be a bare `\.`: looked for only where there is a backslash. */
+/** Whether a line may be a bare `\.`. */
 function hasEndMark(block: Buffer): boolean {
-  if (block.indexOf(0x5c) < 0) return false
   for (let at = block.indexOf('\\.'); at >= 0; at = block.indexOf('\\.', at + 2)) {
     const after = block[at + 2]
     if ((at === 0 || block[at - 1] === LF) && (after === LF || after === CR)) return true

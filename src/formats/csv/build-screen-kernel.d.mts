@@ -1,0 +1,2 @@
+/** The text of screen-kernel.ts. */
+export function kernelSource(): Promise<string>
