@@ -65,7 +65,6 @@ export const ERROR_RULES = {
   SLUICE_JOB_RUNNING: usage('another process works on this job', 'wait for it, or stop it'),
   SLUICE_STATE: usage('the state folder cannot be read or written', 'check --state-dir'),
   SLUICE_COUNTS: input('rows read and rows written do not balance', 'do not trust this load; please report it with the output of sluice show'),
-  SLUICE_DIFFERENT: input('source and sink differ', 'see the differences above'),
   SLUICE_INTERRUPTED: { retryable: false, before: 'resumable', during: 'resumable', meaning: 'stopped by a signal', hint: 'resume goes on from here' },
   SLUICE_INTERNAL: input('a fault of sluice itself', 'please report it with the stack that -v shows'),
 } as const satisfies Record<string, ErrorRule>
