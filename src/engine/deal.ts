@@ -91,11 +91,13 @@ export class Deal {
     return state.nextSequence - 1
   }
 
-  gapRead(gap: Gap): void {
+  /** All of the gap is dealt. @returns whether its partition is complete now: nothing was in the gap, or all of it is sealed already */
+  gapRead(gap: Gap): boolean {
     this.#reading -= 1
     const state = this.#states.get(gap.partition.id)
     if (state !== undefined) state.outstanding -= 1
     this.#wake()
+    return state?.outstanding === 0
   }
 
   /** Resolves when the extent is taken into the queue: back-pressure for the reader. */
@@ -186,7 +188,7 @@ function gapsBetween(partition: Partition, receipts: readonly Receipt[]): Gap[] 
   for (const { extent } of receipts) {
     const joined = from === undefined ? extent.start.byte === 0 || (extent.start.row === 0 && extent.end.row > 0) : from.byte >= extent.start.byte
     if (!joined) gaps.push({ partition, from, until: extent.start, last: false })
-    from = extent.end
+    if (from === undefined || from.byte < extent.end.byte || from.row < extent.end.row) from = extent.end
   }
   if (!receipts.some((receipt) => receipt.extent.last)) gaps.push({ partition, from, until: undefined, last: true })
   return gaps

@@ -18,6 +18,8 @@ import type { Progressor } from './progress.ts'
 /** Lanes to begin with, and at most, where the number is left to us. */
 const FIRST_LANES = 2
 const MOST_LANES = 8
+/** How often a sink may lose at its end what it had sealed, and have it dealt again, before that is no accident any more. */
+const MOST_PASSES = 10
 /** Extents that wait between readers and lanes. */
 const QUEUED_EXTENTS = 1
 
@@ -78,12 +80,13 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
 
 async function moveAll(work: JobWork, deal: Deal): Promise<readonly Output[]> {
   for (const partition of deal.complete()) await work.sink.endPartition?.(partition, deal.receiptsOf(partition.id), { signal: work.signal })
-  for (;;) {
+  for (let pass = 1; ; pass += 1) {
     await new Run(work, deal).toEnd()
     work.progressor.phase('finishing')
     const { outputs, lost } = await work.sink.finish(deal.receipts(), { signal: work.signal })
     if (lost.length === 0) return outputs
     if (!work.source.replayable) throw notReplayable()
+    if (pass === MOST_PASSES) throw new SluiceError('SLUICE_SERVER_GONE', `the sink lost what was written ${MOST_PASSES} times`)
     deal.voided(lost)
     work.progressor.phase('copying')
   }
@@ -133,8 +136,12 @@ class Run {
       const gap = await this.#deal.takeGap(this.#signal)
       if (gap === null) return
       await this.#readGap(gap)
-      this.#deal.gapRead(gap)
+      if (this.#deal.gapRead(gap)) await this.#endPartition(gap.partition)
     }
+  }
+
+  async #endPartition(partition: Partition): Promise<void> {
+    await this.#work.sink.endPartition?.(partition, this.#deal.receiptsOf(partition.id), { signal: this.#signal })
   }
 
   async #readGap(gap: Gap): Promise<void> {
@@ -198,8 +205,7 @@ class Run {
     this.#limiter.completed(loaded.batches.reduce((sum, batch) => sum + byteSize(batch), 0), performance.now() - beganMs)
     const complete = this.#deal.sealed(receipt)
     const partition = this.#deal.partition(receipt.extent.partition)
-    if (complete && partition !== undefined)
-      await this.#work.sink.endPartition?.(partition, this.#deal.receiptsOf(partition.id), { signal: this.#signal })
+    if (complete && partition !== undefined) await this.#endPartition(partition)
     return receipt
   }
 
