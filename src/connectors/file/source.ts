@@ -24,8 +24,8 @@ import { matchObjects } from './match.ts'
 import type { Match } from './match.ts'
 import { openEntry } from './zip-entry.ts'
 
-/** Bytes of a range that is fetched by one request, and how many are in flight where `--parallelism` does not say: 32 MiB in all. */
-const RANGE_BYTES = 8 * 1024 * 1024
+/** Bytes of a range that is fetched by one request, and how many are in flight where `--parallelism` does not say: 16 MiB in all. */
+const RANGE_BYTES = 4 * 1024 * 1024
 const RANGES_IN_FLIGHT = 4
 /** What is fetched to learn format and header; more follows only if a header is longer. */
 const HEAD_BYTES = 256 * 1024

@@ -19,7 +19,7 @@ import { parsePostgresUrl } from './url.ts'
 import type { PostgresTarget } from './url.ts'
 
 /** Source bytes of an extent: one COPY. Measured: smaller ones cost round trips, larger ones memory. */
-const EXTENT_BYTES = 8 * 1024 * 1024
+const EXTENT_BYTES = 4 * 1024 * 1024
 const MOST_LANES = 8
 /** No wait for another session's lock is longer; then the extent is tried again. Never longer than --retry-for. */
 const LOCK_TIMEOUT_MS = 10_000
