@@ -10,16 +10,13 @@ export class TableLoad {
   readonly table: TableDescription
   readonly #byPosition: boolean
   readonly #timeZone: string
-  readonly #checks: boolean
   readonly #columns = new Map<string, readonly TableColumn[]>()
   readonly #checkers = new Map<string, ValueChecker | null>()
 
-  /** `checks` false leaves values that COPY alters unchecked: only the benchmark that measures the checks does. */
-  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string; checks?: boolean }) {
+  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string}) {
     this.table = table
     this.#byPosition = o.byPosition
     this.#timeZone = o.timeZone
-    this.#checks = o.checks ?? true
   }
 
   /** @throws SLUICE_COLUMN_MISSING, SLUICE_COLUMN_GENERATED */
@@ -35,7 +32,6 @@ export class TableLoad {
 
   /** The first value of a batch that COPY would alter or misread. */
   check(batch: Exclude<Batch, { form: 'bytes' }>, sent: SentBatch, columns: readonly TableColumn[]): BadValue | null {
-    if (!this.#checks) return null
     const checker = this.#checkerFor(batch.columns, columns, sent.shape)
     if (checker === null) return null
     if (batch.form === 'csv') return checker.checkCsv({ bytes: sent.bytes, quoted: batch.quoted, csv: batch.csv })
