@@ -252,7 +252,10 @@ export interface Sink {
 export interface Lane {
   /** An extent comes: its batches follow, then its seal. */
   begin(extent: Extent): Promise<void>
-  /** Accepts a batch of the extent in hand; resolves when the batch's memory is free again: that is the back-pressure. */
+  /**
+   * Accepts a batch of the extent in hand; resolves when there is room for the next: that is the back-pressure. The batch's bytes are the lane's
+   * from then on and nobody alters them; the engine keeps them, too, until the extent is sealed.
+   */
   write(batch: Batch): Promise<void>
   /** The extent is complete in this lane. The batches written since the last seal are exactly the extent. */
   seal(extent: Extent): Promise<Receipt>

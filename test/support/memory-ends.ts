@@ -150,7 +150,8 @@ export class MemorySink implements Sink {
       },
       write: async (batch) => {
         await this.#at('write')
-        if (batch.form === 'rows') pending.push(...batch.rows.map((row) => String(row[0])))
+        if (batch.form === 'rows')
+          pending.push(...batch.rows.flatMap(([value]) => (typeof value === 'string' ? [value] : [])))
       },
       seal: async (extent) => {
         await this.#at('seal')

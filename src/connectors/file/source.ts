@@ -105,8 +105,13 @@ class FileSource implements Source {
     return this.#matches.map(({ name, info }) => ({ id: name, url: info.url, bytes: info.size, state: { info: infoToJson(info) } }))
   }
 
-  read(partition: Partition, o: SourceReadOptions): AsyncIterable<Batch> {
-    return o.form === 'bytes' ? this.#readBytes(partition, o) : this.#readRows(partition, o)
+  async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
+    o.signal.throwIfAborted()
+    for await (const batch of o.form === 'bytes' ? this.#readBytes(partition, o) : this.#readRows(partition, o)) {
+      yield batch
+      // What is in memory already must not be given to one who wants no more of it.
+      o.signal.throwIfAborted()
+    }
   }
 
   async *decompressed(partition: Partition, o: Abortable): AsyncGenerator<Uint8Array> {
