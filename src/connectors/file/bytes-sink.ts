@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { SluiceError } from '../../core/errors.ts'
+import type { ErrorCode } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
 import type { Extent, Json, Output, Partition, Receipt } from '../../core/job.ts'
 import type { Abortable, FinishResult, Lane, ObjectInfo, ObjectWriter, Sink, SinkPlan, WritableStore, WrittenPart } from '../../core/ports.ts'
@@ -66,7 +66,7 @@ class BytesSink implements Sink {
     }
     if (this.#targets.size > 1 && new Set([...this.#targets.values()].map((target) => target.key)).size === 1)
       throw new SluiceError('SLUICE_USAGE', `${plan.partitions.length} objects cannot become one`, { where: { url: this.#endpoint.url }, hint: 'end the sink in / to put each under it' })
-    if (this.#request.context.recorded.length === 0) await this.#checkExisting(o)
+    await this.#checkExisting(o)
   }
 
   async recover(o: Abortable): Promise<readonly Receipt[]> {
@@ -90,8 +90,9 @@ class BytesSink implements Sink {
     const writer = await this.#writer(target, receipts.reduce((sum, receipt) => sum + receipt.extent.bytes, 0), o)
     const parts = receipts.map((receipt) => partFromJson(receipt.state)).toSorted((a, b) => a.number - b.number)
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
-    await this.#record({ kind: 'completing', partition: partition.id, bytes, parts: parts.length, etag: multipartEtag(parts) })
-    const info = await writer.complete(parts, o)
+    await this.#record({ kind: 'completing', partition: partition.id, bytes, sealed: null })
+    const info = await this.#complete(target, { writer, parts }, o)
+    if (info === null) return
     target.output = { url: target.url, rows: null, bytes, etag: info.etag }
     await this.#record({ kind: 'completed', partition: partition.id, bytes, etag: info.etag })
   }
@@ -102,10 +103,11 @@ class BytesSink implements Sink {
   }
 
   async abort(_reason: unknown, o: { readonly resumable: boolean }): Promise<void> {
-    if (o.resumable) return
+    // A local file is begun again by a resume: what there is of it would only take room.
+    if (o.resumable && this.#endpoint.scheme !== 'file') return
     for (const target of this.#targets.values()) if (target.output === null) await target.writer?.then((writer) => writer.abort(), () => undefined)
     for (const journal of readUploads(this.#request.context.recorded).values())
-      if (journal.completed === null && this.#targets.get(journal.partition)?.writer === null)
+      if (journal.completed === null && (this.#targets.get(journal.partition)?.writer ?? null) === null)
         for (const intent of journal.intents) await this.#store.discard(intent, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined)
   }
 
@@ -113,15 +115,32 @@ class BytesSink implements Sink {
     await this.#store.close()
   }
 
-  /** Tells of an existing output before any byte moves; the store enforces it again at the end. */
+  /** Null where another's output came in between, and `--if-exists skip` leaves it. */
+  async #complete(target: Target, made: { writer: ObjectWriter; parts: readonly WrittenPart[] }, o: Abortable): Promise<ObjectInfo | null> {
+    try {
+      return await made.writer.complete(made.parts, o)
+    } catch (error) {
+      if (this.#request.options.ifExists !== 'skip' || !isCode(error, 'SLUICE_EXISTS')) throw error
+      await made.writer.abort()
+      this.#skip(target)
+      return null
+    }
+  }
+
+  #skip(target: Target): void {
+    target.skipped = true
+    this.#request.reporter.warn(`${target.url} is there already: left as it is (--if-exists skip)`)
+  }
+
+  /** Tells of an existing output before any byte moves; the store enforces it again at the end. What earlier runs began is looked at by `recover`. */
   async #checkExisting(o: Abortable): Promise<void> {
     const { ifExists = 'fail' } = this.#request.options
     if (ifExists === 'overwrite') return
+    const begun = readUploads(this.#request.context.recorded)
     for (const target of this.#targets.values()) {
-      if ((await this.#head(target, o)) === null) continue
+      if (begun.has(target.partition.id) || (await this.#head(target, o)) === null) continue
       if (ifExists === 'fail') throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: target.url } })
-      target.skipped = true
-      this.#request.reporter.warn(`${target.url} is there already: left as it is (--if-exists skip)`)
+      this.#skip(target)
     }
   }
 
@@ -130,7 +149,7 @@ class BytesSink implements Sink {
       const info = await this.#store.head(target.key, o)
       return this.#endpoint.scheme === 'file' && !info.ranged ? null : info
     } catch (error) {
-      if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
+      if (isCode(error, 'SLUICE_NOT_FOUND')) return null
       throw error
     }
   }
@@ -139,16 +158,16 @@ class BytesSink implements Sink {
   async #recoverOne(target: Target, journal: UploadJournal, o: Abortable): Promise<readonly Receipt[]> {
     const { completed, completing, token } = journal
     if (completed !== null) return [this.#taken(target, completed.bytes, completed.etag)]
-    if (completing !== null) {
-      const info = await this.#head(target, o)
-      // Without an ETag to compare, only an output that was not there when the job began is known to be ours.
-      const ours = completing.etag === null || info?.etag === null ? this.#request.options.ifExists !== 'overwrite' : unquoted(info?.etag ?? '') === completing.etag
-      if (info !== null && info.size === completing.bytes && ours)
-        return [this.#taken(target, completing.bytes, info.etag)]
-    }
-    const writer = token === null ? null : await this.#openWriter(target, { size: target.partition.bytes, resume: token }, o).catch(() => null)
+    const size = target.partition.bytes ?? completing?.bytes ?? null
+    const writer = token === null ? null : await this.#takeUp(target, { size, resume: token }, o)
+    if (target.skipped) return []
     const parts = writer?.present.filter((part) => part.offset === (part.number - 1) * this.#partBytes) ?? []
-    const kept = parts.flatMap((part) => this.#partReceipt(target.partition, part))
+    const kept = parts.flatMap((part) => this.#partReceipt({ ...target.partition, bytes: size }, part))
+    if (writer !== null && token !== null && this.#endpoint.scheme === 'file') {
+      // Nothing of it is kept, but the writer knows whether the file under the final name is its own.
+      target.writer = Promise.resolve(writer)
+      return []
+    }
     if (writer === null || kept.length === 0) {
       await writer?.abort()
       for (const intent of journal.intents) await this.#store.discard(intent, o)
@@ -156,6 +175,16 @@ class BytesSink implements Sink {
     }
     target.writer = Promise.resolve(writer)
     return kept
+  }
+
+  async #takeUp(target: Target, how: { size: number | null; resume: Json }, o: Abortable): Promise<ObjectWriter | null> {
+    try {
+      return await this.#openWriter(target, how, o)
+    } catch (error) {
+      if (this.#request.options.ifExists !== 'skip' || !isCode(error, 'SLUICE_EXISTS')) throw error
+      this.#skip(target)
+      return null
+    }
   }
 
   #taken(target: Target, bytes: number, etag: string | null): Receipt {
@@ -168,7 +197,7 @@ class BytesSink implements Sink {
     const size = partition.bytes
     if (size === null) return []
     const end = Math.min(size, part.offset + this.#partBytes)
-    if (part.bytes !== end - part.offset || part.bytes === 0) return []
+    if (part.bytes !== end - part.offset || (part.bytes === 0 && size > 0)) return []
     return [partReceipt(partition, part, { last: end === size, written: true })]
   }
 
@@ -260,17 +289,6 @@ function partFromJson(state: Json): WrittenPart {
   throw new SluiceError('SLUICE_INTERNAL', 'a receipt that is none of a part')
 }
 
-/**
- * The ETag that S3 gives to a multipart object: the MD5 of the parts' MD5s, and their number. Null where a part's ETag is no MD5 (KMS).
- */
-function multipartEtag(parts: readonly WrittenPart[]): string | null {
-  const digests = parts.map((part) => unquoted(part.etag ?? ''))
-  if (!digests.every((digest) => /^[0-9a-f]{32}$/.test(digest)) || parts.length === 0) return null
-  const hash = createHash('md5')
-  for (const digest of digests) hash.update(Buffer.from(digest, 'hex'))
-  return `${hash.digest('hex')}-${parts.length}`
-}
-
-function unquoted(etag: string): string {
-  return etag.replaceAll('"', '')
+function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof SluiceError && error.code === code
 }

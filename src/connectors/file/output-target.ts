@@ -1,18 +1,22 @@
 import { once } from 'node:events'
 import { SluiceError } from '../../core/errors.ts'
-import type { Output } from '../../core/job.ts'
+import type { Json, Output } from '../../core/job.ts'
 import type { Abortable, ObjectWriter, WritableStore, WrittenPart } from '../../core/ports.ts'
 import type { SinkRequest } from '../connector.ts'
 import { readUploads } from './upload-journal.ts'
+import type { UploadEntry, UploadJournal } from './upload-journal.ts'
+
+/** `write`: all of it is to be written; `skip`: `--if-exists skip` leaves what is there; `finished`: an earlier run got to the end. */
+export type Beginning = { readonly kind: 'write' | 'skip' } | { readonly kind: 'finished'; readonly output: Output; readonly sealed: Json }
 
 /** One output that is written front to back. */
 export interface OutputTarget {
-  /** Looks for what is in the way, before any row is read. @returns false where `--if-exists skip` leaves it */
-  begin(o: Abortable): Promise<boolean>
+  /** Looks for what is in the way and what earlier runs left, before any row is read. */
+  begin(o: Abortable): Promise<Beginning>
   /** Takes bytes in order; resolves when there is room for more. */
   write(bytes: readonly Uint8Array[], o: Abortable): Promise<void>
-  /** Makes it visible, whole. */
-  complete(o: Abortable): Promise<Output>
+  /** Makes it visible, whole. `sealed` comes back from `begin`, should a kill come between that and the word that it is done. */
+  complete(sealed: Json, o: Abortable): Promise<Output>
   abort(): Promise<void>
   close(): Promise<void>
 }
@@ -21,7 +25,7 @@ export interface OutputTarget {
 export function createStreamTarget(stream: NodeJS.WritableStream): OutputTarget {
   let bytes = 0
   return {
-    begin: () => Promise.resolve(true),
+    begin: () => Promise.resolve({ kind: 'write' }),
     write: async (chunks, o) => {
       for (const chunk of chunks) {
         bytes += chunk.byteLength
@@ -46,6 +50,8 @@ export function createStoreTarget(request: SinkRequest, where: { store: Writable
 
 /** Parts in flight where `--parallelism` does not say. */
 const PARTS_IN_FLIGHT = 4
+/** How long the removal of what earlier runs left may take while a job ends. */
+const DISCARD_MS = 8_000
 
 class StoreTarget implements OutputTarget {
   readonly #request: SinkRequest
@@ -72,11 +78,13 @@ class StoreTarget implements OutputTarget {
     this.#inFlight = parallelism === undefined || parallelism === 'auto' ? PARTS_IN_FLIGHT : Math.max(1, parallelism)
   }
 
-  async begin(o: Abortable): Promise<boolean> {
-    for (const journal of readUploads(this.#request.context.recorded).values())
-      if (journal.completed === null) for (const intent of journal.intents) await this.#store.discard(intent, o)
+  async begin(o: Abortable): Promise<Beginning> {
+    const journal = readUploads(this.#request.context.recorded).get(this.#key) ?? null
+    const finished = journal === null ? null : await this.#finished(journal, o)
+    if (finished !== null) return finished
+    await this.#discardIntents(o)
     const { ifExists = 'fail' } = this.#request.options
-    if (ifExists === 'overwrite') return true
+    if (ifExists === 'overwrite') return { kind: 'write' }
     const there = await this.#store.head(this.#key, o).then(
       (info) => info.ranged,
       (error: unknown) => {
@@ -84,10 +92,10 @@ class StoreTarget implements OutputTarget {
         throw error
       },
     )
-    if (!there) return true
+    if (!there || (journal !== null && (await this.#isOurs(journal, o)))) return { kind: 'write' }
     if (ifExists === 'fail') throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: this.#url } })
     this.#request.reporter.warn(`${this.#url} is there already: left as it is (--if-exists skip)`)
-    return false
+    return { kind: 'skip' }
   }
 
   async write(bytes: readonly Uint8Array[], o: Abortable): Promise<void> {
@@ -103,19 +111,64 @@ class StoreTarget implements OutputTarget {
     }
   }
 
-  async complete(o: Abortable): Promise<Output> {
+  async complete(sealed: Json, o: Abortable): Promise<Output> {
     if (this.#bytes > 0 || this.#parts.length + this.#sending.size === 0) await this.#send({ size: this.#writer === null ? this.#bytes : null }, o)
     await Promise.all(this.#sending)
     this.#throwFailure()
     const writer = await this.#open(null, o)
-    const info = await writer.complete(this.#parts.toSorted((a, b) => a.number - b.number), o)
-    await this.#request.context.record({ kind: 'completed', partition: this.#key, bytes: this.#offset, etag: info.etag })
-    return { url: this.#url, rows: null, bytes: this.#offset, etag: info.etag }
+    await this.#record({ kind: 'completing', partition: this.#key, bytes: this.#offset, sealed })
+    return this.#publish({ writer, parts: this.#parts, bytes: this.#offset }, o)
   }
 
   async abort(): Promise<void> {
     await Promise.all(this.#sending)
-    await this.#writer?.abort()
+    if (this.#writer !== null) await this.#writer.abort()
+    else await this.#discardIntents({ signal: AbortSignal.timeout(DISCARD_MS) })
+  }
+
+  async #publish(made: { writer: ObjectWriter; parts: readonly WrittenPart[]; bytes: number }, o: Abortable): Promise<Output> {
+    const info = await made.writer.complete(made.parts.toSorted((a, b) => a.number - b.number), o)
+    await this.#record({ kind: 'completed', partition: this.#key, bytes: made.bytes, etag: info.etag })
+    return { url: this.#url, rows: null, bytes: made.bytes, etag: info.etag }
+  }
+
+  /** What an earlier run had complete, or all but complete: parts that are all there need no more than their last request. */
+  async #finished(journal: UploadJournal, o: Abortable): Promise<Beginning | null> {
+    const { completed, completing, token } = journal
+    if (completing === null) return null
+    const { bytes, sealed } = completing
+    if (completed !== null) return { kind: 'finished', output: { url: this.#url, rows: null, bytes, etag: completed.etag }, sealed }
+    const writer = token === null ? null : await this.#takeUp(token, { size: bytes }, o)
+    if (writer === null) return null
+    const isWhole = writer.present.length > 0 && writer.present.reduce((sum, part) => sum + part.bytes, 0) === bytes
+    if (isWhole) return { kind: 'finished', output: await this.#publish({ writer, parts: writer.present, bytes }, o), sealed }
+    await writer.abort()
+    return null
+  }
+
+  /** Whether the store knows the output that is there as an earlier run's: then it is written again in its place. */
+  async #isOurs(journal: UploadJournal, o: Abortable): Promise<boolean> {
+    this.#writer = journal.token === null ? null : await this.#takeUp(journal.token, { size: null }, o)
+    return this.#writer !== null
+  }
+
+  /** Null where another's output is in the way. */
+  async #takeUp(token: Json, known: { size: number | null }, o: Abortable): Promise<ObjectWriter | null> {
+    try {
+      return await this.#openWriter({ size: known.size, resume: token }, o)
+    } catch (error) {
+      if (error instanceof SluiceError && error.code === 'SLUICE_EXISTS') return null
+      throw error
+    }
+  }
+
+  async #discardIntents(o: Abortable): Promise<void> {
+    for (const journal of readUploads(this.#request.context.recorded).values())
+      if (journal.completed === null) for (const intent of journal.intents) await this.#store.discard(intent, o)
+  }
+
+  async #record(entry: UploadEntry): Promise<void> {
+    await this.#request.context.record(entry)
   }
 
   close(): Promise<void> {
@@ -144,16 +197,24 @@ class StoreTarget implements OutputTarget {
   }
 
   async #open(size: number | null, o: Abortable): Promise<ObjectWriter> {
-    this.#writer ??= await this.#store.openWriter(
+    if (this.#writer !== null) return this.#writer
+    const writer = await this.#openWriter({ size, resume: undefined }, o)
+    this.#writer = writer
+    await this.#record({ kind: 'token', partition: this.#key, token: writer.token(), partBytes: this.#partBytes })
+    return writer
+  }
+
+  #openWriter(how: { size: number | null; resume: Json | undefined }, o: Abortable): Promise<ObjectWriter> {
+    return this.#store.openWriter(
       this.#key,
       {
         ifExists: this.#request.options.ifExists === 'overwrite' ? 'overwrite' : 'fail',
-        size,
-        record: (intent) => this.#request.context.record({ kind: 'intent', partition: this.#key, intent }),
+        size: how.size,
+        ...(how.resume === undefined ? {} : { resume: how.resume }),
+        record: (intent) => this.#record({ kind: 'intent', partition: this.#key, intent }),
       },
       o,
     )
-    return this.#writer
   }
 
   #throwFailure(): void {

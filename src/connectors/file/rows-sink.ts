@@ -1,7 +1,7 @@
 import { rowCount } from '../../core/batch.ts'
 import type { Batch, BatchForm } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
-import type { Extent, Output, Receipt } from '../../core/job.ts'
+import type { Extent, Json, Output, Receipt } from '../../core/job.ts'
 import type { Abortable, CompressionName, FinishResult, FormatEncoder, FormatName, Lane, Sink, SinkPlan } from '../../core/ports.ts'
 import type { SinkRequest } from '../connector.ts'
 import { openEncoder } from './file-format.ts'
@@ -16,8 +16,8 @@ interface Compressor {
 }
 
 /**
- * Rows, or bytes as they are, to one output in source order: one lane. Nothing of it is taken up again after a kill: what an earlier run began
- * is removed, and it is written from the beginning.
+ * Rows, or bytes as they are, to one output in source order: one lane. After a kill it is written from the beginning, and what an earlier run
+ * began is removed, unless that had all of it and lacked but the last request.
  */
 export function createRowsSink(request: SinkRequest, how: { target: OutputTarget; format: FormatName; compression: CompressionName }): Sink {
   return new RowsSink(request, how)
@@ -37,6 +37,8 @@ class RowsSink implements Sink {
   #skipped = false
   #partitions: SinkPlan['partitions'] = []
   #output: Output | null = null
+  /** What an earlier run, which got to the end, wrote of each partition. */
+  #earlier: ReadonlyMap<string, SealedRows> = new Map()
 
   constructor(request: SinkRequest, how: { target: OutputTarget; format: FormatName; compression: CompressionName }) {
     this.#request = request
@@ -51,11 +53,16 @@ class RowsSink implements Sink {
     this.#partitions = plan.partitions
     if (!this.#request.raw) this.#encoder = await openEncoder(this.#format, this.#columns, this.#request.url)
     if (this.#compression !== 'none' && !this.#request.raw) this.#compressor = await openCompressor(this.#compression)
-    this.#skipped = !(await this.#target.begin(o))
+    const beginning = await this.#target.begin(o)
+    this.#skipped = beginning.kind === 'skip'
+    if (beginning.kind !== 'finished') return
+    this.#earlier = sealedFromJson(beginning.sealed)
+    this.#output = this.#withRows(beginning.output, [...this.#earlier.values()])
   }
 
   recover(): Promise<readonly Receipt[]> {
-    return Promise.resolve(this.#skipped ? this.#partitions.map(skippedReceipt) : [])
+    if (!this.#skipped && this.#output === null) return Promise.resolve([])
+    return Promise.resolve(this.#partitions.map((partition) => wholeReceipt(partition, this.#earlier.get(partition.id) ?? NOTHING_SEALED)))
   }
 
   openLane(o: Abortable): Promise<Lane> {
@@ -74,10 +81,13 @@ class RowsSink implements Sink {
     if (this.#output === null) {
       if (this.#encoder !== null) await this.#send(this.#encoder.end(), o)
       if (this.#compressor !== null) await this.#target.write(await this.#compressor.end(), o)
-      const output = await this.#target.complete(o)
-      this.#output = this.#request.raw ? output : { ...output, rows: receipts.reduce((sum, receipt) => sum + receipt.rowsWritten, 0) }
+      this.#output = this.#withRows(await this.#target.complete(sealedToJson(receipts), o), receipts)
     }
     return { outputs: [this.#output], lost: [] }
+  }
+
+  #withRows(output: Output, counts: readonly { rowsWritten: number }[]): Output {
+    return this.#request.raw ? output : { ...output, rows: counts.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0) }
   }
 
   async abort(): Promise<void> {
@@ -135,8 +145,49 @@ function alignColumns(batch: Exclude<Batch, { form: 'bytes' }>, columns: readonl
   return { ...batch, columns, rows: batch.rows.map((row) => from.map((i) => (i < 0 ? undefined : row[i]))) }
 }
 
-function skippedReceipt(partition: SinkPlan['partitions'][number]): Receipt {
-  const nowhere = { byte: 0, row: 0, line: 0 }
-  const extent: Extent = { partition: partition.id, sequence: 0, start: nowhere, end: nowhere, rows: 0, filtered: 0, bytes: 0, last: true }
-  return { extent, durable: true, rowsWritten: 0, bytesWritten: 0, state: null }
+/** What was written of a partition, all its extents together. */
+interface SealedRows {
+  readonly rows: number
+  readonly filtered: number
+  /** Bytes of source data. */
+  readonly bytes: number
+  readonly rowsWritten: number
+  readonly bytesWritten: number
+}
+
+const NOTHING_SEALED: SealedRows = { rows: 0, filtered: 0, bytes: 0, rowsWritten: 0, bytesWritten: 0 }
+
+function wholeReceipt(partition: SinkPlan['partitions'][number], sealed: SealedRows): Receipt {
+  const { rows, filtered, bytes, rowsWritten, bytesWritten } = sealed
+  const start = { byte: 0, row: 0, line: 0 }
+  const extent: Extent = { partition: partition.id, sequence: 0, start, end: start, rows, filtered, bytes, last: true }
+  return { extent, durable: true, rowsWritten, bytesWritten, state: null }
+}
+
+/** `[[partition, rows, filtered, bytes, rowsWritten, bytesWritten], …]` */
+function sealedToJson(receipts: readonly Receipt[]): Json {
+  const sums = new Map<string, SealedRows>()
+  for (const { extent, rowsWritten, bytesWritten } of receipts) {
+    const sum = sums.get(extent.partition) ?? NOTHING_SEALED
+    sums.set(extent.partition, {
+      rows: sum.rows + extent.rows,
+      filtered: sum.filtered + extent.filtered,
+      bytes: sum.bytes + extent.bytes,
+      rowsWritten: sum.rowsWritten + rowsWritten,
+      bytesWritten: sum.bytesWritten + bytesWritten,
+    })
+  }
+  return [...sums].map(([id, sum]) => [id, sum.rows, sum.filtered, sum.bytes, sum.rowsWritten, sum.bytesWritten])
+}
+
+/** @throws SLUICE_STATE */
+function sealedFromJson(json: Json): Map<string, SealedRows> {
+  const sums = new Map<string, SealedRows>()
+  for (const entry of Array.isArray(json) ? json : []) {
+    const [id, ...counts]: readonly Json[] = Array.isArray(entry) ? entry : []
+    const [rows = 0, filtered = 0, bytes = 0, rowsWritten = 0, bytesWritten = 0] = counts.filter((count) => typeof count === 'number')
+    if (typeof id !== 'string') throw new SluiceError('SLUICE_STATE', 'the record of a finished output is damaged')
+    sums.set(id, { rows, filtered, bytes, rowsWritten, bytesWritten })
+  }
+  return sums
 }

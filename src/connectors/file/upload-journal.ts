@@ -4,15 +4,17 @@ import type { Json } from '../../core/job.ts'
 export type UploadEntry =
   | { readonly kind: 'intent'; readonly partition: string; readonly intent: Json }
   | { readonly kind: 'token'; readonly partition: string; readonly token: Json; readonly partBytes: number }
-  | { readonly kind: 'completing'; readonly partition: string; readonly bytes: number; readonly parts: number; readonly etag: string | null }
+  /** All bytes are in, and what is left is to make them visible. `sealed`: what the sink needs to account for them. */
+  | { readonly kind: 'completing'; readonly partition: string; readonly bytes: number; readonly sealed: Json }
   | { readonly kind: 'completed'; readonly partition: string; readonly bytes: number; readonly etag: string | null }
 
 /** What earlier runs did for one output; the latest attempt's where there were several. */
 export interface UploadJournal {
   readonly partition: string
   intents: Json[]
+  /** The latest intent or token, which stores make alike: what the output is taken up again by. */
   token: Json | null
-  completing: { readonly bytes: number; readonly etag: string | null } | null
+  completing: { readonly bytes: number; readonly sealed: Json } | null
   completed: { readonly bytes: number; readonly etag: string | null } | null
 }
 
@@ -22,8 +24,10 @@ export function readUploads(recorded: readonly Json[]): Map<string, UploadJourna
   for (const entry of recorded.filter(isUploadEntry)) {
     const journal = journals.get(entry.partition) ?? { partition: entry.partition, intents: [], token: null, completing: null, completed: null }
     journals.set(entry.partition, journal)
-    if (entry.kind === 'intent') journal.intents.push(entry.intent)
-    else if (entry.kind === 'token') {
+    if (entry.kind === 'intent') {
+      journal.intents.push(entry.intent)
+      journal.token = entry.intent
+    } else if (entry.kind === 'token') {
       journal.token = entry.token
       journal.completing = null
     } else if (entry.kind === 'completing') journal.completing = entry

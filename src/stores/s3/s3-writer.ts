@@ -160,7 +160,7 @@ export class S3Writer implements ObjectWriter {
       etag,
       sinceMs: this.#token.sinceMs,
       bytes: body.byteLength,
-      parts: body.byteLength === 0 ? [] : [part],
+      parts: [part],
     }
     await this.#record({ ...this.#token, kind: 'put', uploadId: null, completing })
     const request = {
