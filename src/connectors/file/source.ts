@@ -102,7 +102,7 @@ class FileSource implements Source {
   async plan(o: Abortable): Promise<readonly Partition[]> {
     this.#matches ??= await matchObjects(this.#store, this.#endpoint, { ...o, glob: this.#request.options.glob !== false })
     this.#replayable = this.#matches.every((match) => match.info.replayable)
-    return this.#matches.map(({ name, info }) => ({ id: name, url: info.url, bytes: info.size, state: { info: infoToJson(info) } }))
+    return this.#matches.map(({ name, info }) => ({ id: name, url: info.url, bytes: info.size, state: { info: infoToJson(this.#endpoint.scheme === 'http' ? { ...info, key: '' } : info) } }))
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
@@ -118,6 +118,12 @@ class FileSource implements Source {
     yield* (await this.#decompressed(partition, o)).stream.rest()
   }
 
+  /** The pinned object. The address of an HTTP source may hold a password or a signature, which no state keeps: it is taken from the request. */
+  #infoOf(partition: Partition): ObjectInfo {
+    const { info } = stateOf(partition)
+    return this.#endpoint.scheme === 'http' ? { ...info, key: this.#endpoint.key } : info
+  }
+
   bytesRead(): number {
     return this.#bytesRead
   }
@@ -128,7 +134,7 @@ class FileSource implements Source {
   }
 
   async *#readBytes(partition: Partition, o: SourceReadOptions): AsyncGenerator<BytesBatch> {
-    const { info } = stateOf(partition)
+    const info = this.#infoOf(partition)
     let at = o.from?.byte ?? 0
     for await (const bytes of this.#raw(info, { start: at, end: o.until?.byte ?? Number.POSITIVE_INFINITY }, o)) {
       const start = { ...START, byte: at }
@@ -169,11 +175,11 @@ class FileSource implements Source {
     const end = o.until?.byte ?? Number.POSITIVE_INFINITY
     if (file.compression !== 'none' || !this.#replayable) return sliceChunks(file.stream.rest(), o.from.byte, end)
     await file.stream.close()
-    return this.#raw(stateOf(partition).info, { start: o.from.byte, end }, o)
+    return this.#raw(this.#infoOf(partition), { start: o.from.byte, end }, o)
   }
 
   async #openFile(partition: Partition, o: Abortable): Promise<OpenFile> {
-    const { info } = stateOf(partition)
+    const info = this.#infoOf(partition)
     const known = this.#heads.get(partition.id)
     const opened = await this.#decompressed(partition, o)
     const { stream, compression } = opened
@@ -191,7 +197,7 @@ class FileSource implements Source {
 
   /** The stream below its compression, which the magic bytes tell, then the flag, then the name. */
   async #decompressed(partition: Partition, o: Abortable): Promise<{ stream: Rewindable; compression: CompressionName; name: string }> {
-    const { info } = stateOf(partition)
+    const info = this.#infoOf(partition)
     const { options } = this.#request
     const name = endpointName({ ...this.#endpoint, key: info.key })
     const raw = new Rewindable(this.#raw(info, { start: 0, end: Number.POSITIVE_INFINITY }, o))
