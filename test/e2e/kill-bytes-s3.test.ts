@@ -159,6 +159,44 @@ describe('a copy to S3 that is killed and resumed', () => {
   })
 })
 
+describe('small and many outputs that are killed and resumed', () => {
+  it.each([
+    [0, false],
+    [0, true],
+    [1000, false],
+    [1000, true],
+  ])('%d bytes by one PUT, answer lost after the store had it: %s', async (size, forward) => {
+    const bytes = noise(size)
+    writeFileSync(place.path('in.bin'), bytes)
+    const id = await killAt(['in.bin', `s3://${bucket}/small`], { method: 'PUT', url: /small/, answer: 'stall', forward }, () => !forward || isThere(store, `/${bucket}/small`))
+    const { code, result } = await place.resume(id)
+    expect({ code, error: result.error, bytes: result.bytesWritten }).toEqual({ code: 0, error: undefined, bytes: size })
+    expect(hash(await objectOf(store, `/${bucket}/small`))).toBe(hash(bytes))
+  })
+
+  it("another's object of the same size is not taken for ours", async () => {
+    writeFileSync(place.path('in.bin'), 'ours!!')
+    const id = await killAt(['in.bin', `s3://${bucket}/small`], { method: 'PUT', url: /small/, answer: 'stall' }, () => true)
+    await putObject(store, `/${bucket}/small`, 'theirs')
+    const { code, result } = await place.resume(id)
+    expect([code, result.error?.code]).toEqual([1, 'SLUICE_EXISTS'])
+    expect((await objectOf(store, `/${bucket}/small`)).toString()).toBe('theirs')
+  })
+
+  it('many objects, some of which --if-exists skip leaves: the rest is copied, once', async () => {
+    const names = Array.from({ length: 12 }, (_, i) => `f${String(i).padStart(2, '0')}`)
+    for (const name of names) await putObject(store, `/${bucket}/p/${name}`, `new ${name}`)
+    for (const name of ['f03', 'f11']) await putObject(store, `/${bucket}/x/${name}`, 'old')
+    const id = await killAt([`s3://${bucket}/p/`, `s3://${bucket}/x/`, '--if-exists', 'skip'], { method: 'PUT', url: /x\/f/, nth: 6, times: Infinity, answer: 'stall', forward: true }, () => true)
+    proxy.clear()
+    const before = (await keysIn(store, bucket)).filter((key) => key.startsWith('x/'))
+    expect(before.length).toBeGreaterThanOrEqual(7)
+    const { code, result } = await place.resume(id)
+    expect({ code, error: result.error }).toEqual({ code: 0, error: undefined })
+    for (const name of names) expect((await objectOf(store, `/${bucket}/x/${name}`)).toString()).toBe(['f03', 'f11'].includes(name) ? 'old' : `new ${name}`)
+  })
+})
+
 describe('a conversion to S3 that is killed and resumed', () => {
   const JSONL = Array.from({ length: 1000 }, (_, i) => `{"id":"${i}"}\n`).join('')
   beforeEach(() => writeFileSync(place.path('in.csv'), `id\n${Array.from({ length: 1000 }, (_, i) => `${i}\n`).join('')}`))

@@ -6,12 +6,13 @@ import type { Abortable, FinishResult, Lane, ObjectInfo, ObjectWriter, Sink, Sin
 import type { Batch, BatchForm } from '../../core/batch.ts'
 import type { SinkRequest } from '../connector.ts'
 import type { Endpoint } from './endpoint.ts'
-import { outputKey, outputUrl } from './output-name.ts'
+import { makeFolder, outputKey, outputUrl, requireFileName } from './output-name.ts'
 import { readUploads } from './upload-journal.ts'
 import type { UploadEntry, UploadJournal } from './upload-journal.ts'
 
 /** Parts in flight at most where `--parallelism` does not say: with parts of 8 MiB, 128 MiB. */
 const MOST_PARTS_IN_FLIGHT = 16
+const FIRST_PARTS_IN_FLIGHT = 4
 
 interface Target {
   readonly partition: Partition
@@ -46,9 +47,11 @@ class BytesSink implements Sink {
     this.#endpoint = where.endpoint
   }
 
-  get lanes(): { max: number; ordered: boolean } {
+  get lanes(): { max: number; ordered: boolean; first: number } {
     const { parallelism } = this.#request.options
-    return { max: parallelism === undefined || parallelism === 'auto' ? MOST_PARTS_IN_FLIGHT : Math.max(1, parallelism), ordered: false }
+    if (parallelism === undefined || parallelism === 'auto') return { max: MOST_PARTS_IN_FLIGHT, ordered: false, first: FIRST_PARTS_IN_FLIGHT }
+    const parts = Math.max(1, parallelism)
+    return { max: parts, ordered: false, first: parts }
   }
 
   get extentBytes(): { target: number; exact: boolean } {
@@ -61,6 +64,7 @@ class BytesSink implements Sink {
     const largest = known.length === sizes.length ? Math.max(0, ...known) : null
     this.#partBytes = this.#store.partBytes(largest, this.#request.options.partSize ?? null)
     for (const partition of plan.partitions) {
+      requireFileName(this.#endpoint, partition.id)
       const key = outputKey(this.#endpoint, partition.id)
       this.#targets.set(partition.id, { partition, key, url: outputUrl(this.#endpoint, key), writer: null, skipped: false, output: null })
     }
@@ -217,6 +221,7 @@ class BytesSink implements Sink {
   }
 
   async #openWriter(target: Target, how: { size: number | null; resume: Json | undefined }, o: Abortable): Promise<ObjectWriter> {
+    await makeFolder(this.#endpoint, target.key)
     const writer = await this.#store.openWriter(
       target.key,
       {

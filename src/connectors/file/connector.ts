@@ -6,7 +6,7 @@ import { endpointName, openStore, openWritableStore, parseEndpoint } from './end
 import type { Endpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openEncoder } from './file-format.ts'
 import { listMatches, matchObjects } from './match.ts'
-import { convertedName, isPrefix, outputKey, outputUrl } from './output-name.ts'
+import { convertedName, isPrefix, makeFolder, outputKey, outputUrl } from './output-name.ts'
 import { createStoreTarget, createStreamTarget } from './output-target.ts'
 import { createRowsSink } from './rows-sink.ts'
 import { createFileSource, readDecompressed } from './source.ts'
@@ -37,6 +37,7 @@ async function openSink(request: SinkRequest): Promise<Sink> {
   const store = await openWritableStore(endpoint, request)
   if (request.raw) return createBytesSink(request, { store, endpoint })
   const key = isPrefix(endpoint) ? outputKey(endpoint, convertedName(request.sourceUrl, ending(format, compression))) : endpoint.key
+  await makeFolder(endpoint, key)
   const target = createStoreTarget(request, { store, key, url: outputUrl(endpoint, key) })
   return createRowsSink(request, { target, format, compression })
 }

@@ -24,7 +24,10 @@ import { matchObjects } from './match.ts'
 import type { Match } from './match.ts'
 import { openEntry } from './zip-entry.ts'
 
-/** Bytes of a range that is fetched by one request, and how many are in flight where `--parallelism` does not say: 16 MiB in all. */
+/**
+ * Bytes of a range that is fetched by one request, and how many are in flight for one object where `--parallelism` does not say: 16 MiB.
+ * Objects that are read at once share twice as many, with one each at least.
+ */
 const RANGE_BYTES = 4 * 1024 * 1024
 const RANGES_IN_FLIGHT = 4
 /** What is fetched to learn format and header; more follows only if a header is longer. */
@@ -77,6 +80,8 @@ class FileSource implements Source {
   /** Standard input, whose head was read and whose rest is still to come. */
   #open: OpenFile | null = null
   #bytesRead = 0
+  /** Partitions that are being read now. */
+  #reading = 0
   #replayable = true
 
   constructor(request: EndpointRequest, where: { store: Store; endpoint: ReturnType<typeof parseEndpoint> }) {
@@ -237,7 +242,8 @@ class FileSource implements Source {
   /** Bytes of the store, counted, by parallel ranges where they are long enough. The first range is small: a header needs no more. */
   #raw(info: ObjectInfo, range: { start: number; end: number }, o: Abortable): AsyncIterable<Uint8Array> {
     const { parallelism } = this.#request.options
-    const inFlight = parallelism === undefined || parallelism === 'auto' ? RANGES_IN_FLIGHT : Math.max(1, parallelism)
+    const wanted = parallelism === undefined || parallelism === 'auto' ? RANGES_IN_FLIGHT : Math.max(1, parallelism)
+    const inFlight = (): number => Math.max(1, Math.min(wanted, Math.floor((2 * wanted) / Math.max(1, this.#reading))))
     const read = (part: { start: number; end: number }): AsyncIterable<Uint8Array> =>
       readParallel(this.#store, info, part, { rangeBytes: RANGE_BYTES, inFlight, signal: o.signal })
     return countBytes(headFirst(info, range, read), (bytes) => (this.#bytesRead += bytes))
