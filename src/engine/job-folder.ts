@@ -73,7 +73,12 @@ export class JobFolder {
     const path = jobPath(stateDir, jobId)
     const header = await readHeader(path, jobId)
     const release = await acquireLock(path)
-    return new JobFolder(path, header, { entries: await readEntries(path), release })
+    try {
+      return new JobFolder(path, header, { entries: await readEntries(path, { mend: true }), release })
+    } catch (error) {
+      await release()
+      throw error
+    }
   }
 
   get entries(): readonly JobEntry[] {
@@ -129,7 +134,7 @@ export async function viewJob(stateDir: string, jobId: string): Promise<JobView>
     (text) => parseAs<JobResult>(text),
     () => null,
   )
-  return { header, entries: await readEntries(path), result, running: await isLocked(path) }
+  return { header, entries: await readEntries(path, { mend: false }), result, running: await isLocked(path) }
 }
 
 /** Ids of all jobs, oldest first as far as ids were made by sluice. */
@@ -180,8 +185,11 @@ async function readHeader(path: string, jobId: string): Promise<JobHeader> {
   }
 }
 
-/** A torn last line is what a kill in mid-append leaves: it was never promised, and is cut off. */
-async function readEntries(path: string): Promise<JobEntry[]> {
+/**
+ * A torn last line is what a kill in mid-append leaves: it was never promised, and is passed over. `mend` cuts it off; only who holds the lock may
+ * do so, since the process that works on the job appends to the very file.
+ */
+async function readEntries(path: string, o: { mend: boolean }): Promise<JobEntry[]> {
   const file = join(path, 'checkpoint.jsonl')
   let text: string
   try {
@@ -191,12 +199,16 @@ async function readEntries(path: string): Promise<JobEntry[]> {
     throw stateError(error, path)
   }
   const whole = text.lastIndexOf('\n') + 1
-  if (whole < text.length) await writeWhole(file, text.slice(0, whole))
-  return text
-    .slice(0, whole)
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => parseAs<JobEntry>(line))
+  if (o.mend && whole < text.length) await writeWhole(file, text.slice(0, whole))
+  try {
+    return text
+      .slice(0, whole)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => parseAs<JobEntry>(line))
+  } catch (error) {
+    throw stateError(error, file)
+  }
 }
 
 /** Our own files, written by this version or an older one; what they hold is checked where it is used. */

@@ -1,11 +1,14 @@
 import { SluiceError } from '../../core/errors.ts'
-import type { Extent, Json, Partition, Receipt } from '../../core/job.ts'
+import type { Extent, Partition, Receipt } from '../../core/job.ts'
 import type { PgConnection } from './connection.ts'
 import { quoteIdentifier } from './quote.ts'
 import { sqlState } from './errors.ts'
 
 /** Default of `--ledger-schema`. */
 export const LEDGER_SCHEMA = 'sluice'
+
+/** When the extents of a job that is done are no longer kept. */
+const FORGOTTEN = "coalesce(jobs.ended_at < now() - interval '30 days', false)"
 
 export interface LedgerJob {
   readonly jobId: string
@@ -51,11 +54,13 @@ export class Ledger {
         hint: `go on with it by --job-id ${other.job_id} --resume, or start over with --new-job`,
       })
     const plan = JSON.stringify(this.#job.partitions)
-    const [own] = await connection.query<{ plan: Json; same: boolean }>(
+    await connection.query(`DELETE FROM ${this.#schema}.extents USING ${this.#schema}.jobs WHERE extents.job_id = jobs.job_id AND jobs.state = 'done' AND ${FORGOTTEN}`)
+    const [own] = await connection.query<{ same: boolean; forgotten: boolean }>(
       `INSERT INTO ${this.#schema}.jobs (job_id, fingerprint, plan, state) VALUES ($1, $2, $3, 'loading')
-       ON CONFLICT (job_id) DO UPDATE SET state = jobs.state RETURNING plan, plan = $3::jsonb AS same`,
+       ON CONFLICT (job_id) DO UPDATE SET state = CASE jobs.state WHEN 'done' THEN 'done' ELSE 'loading' END RETURNING plan = $3::jsonb AS same, jobs.state = 'done' AND ${FORGOTTEN} AS forgotten`,
       [this.#job.jobId, this.#job.fingerprint, plan],
     )
+    if (own?.forgotten === true) throw new SluiceError('SLUICE_JOB_EXISTS', `job ${this.#job.jobId} is done, the ledger says`, { hint: 'load again with another id' })
     if (own?.same === false) throw new SluiceError('SLUICE_SOURCE_CHANGED', `the source is not what it was when job ${this.#job.jobId} began`)
   }
 
@@ -82,10 +87,12 @@ export class Ledger {
     }
   }
 
-  /** The job is done: its header stays, its extents go. */
+  /**
+   * The job is done. Its extents stay for a while: a process that is killed before it could write its result, or another machine, asks for the
+   * job again, and must find that nothing is left to do.
+   */
   async finish(connection: PgConnection): Promise<void> {
     await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'done', ended_at = now() WHERE job_id = $1`, [this.#job.jobId])
-    await connection.query(`DELETE FROM ${this.#schema}.extents WHERE job_id = $1`, [this.#job.jobId])
   }
 
   /** The job can't go on: what it committed stays in the table, and the ledger says so no longer. */
