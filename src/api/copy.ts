@@ -74,7 +74,8 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
     outcome = await moveRows({ source, sink, prepared }, session)
   } catch (thrown) {
     const error = toSluiceError(around.signal.aborted ? around.signal.reason : thrown)
-    await sink?.abort(error, { resumable: false })
+    // What earlier runs left stays for the next resume.
+    await sink?.abort(error, { resumable: earlierRuns(folder.entries).runs > 1 && error.exitClass(true) === 'resumable' })
     outcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, bytesWritten: 0, outputs: [], error }
   } finally {
     await sink?.close().catch(() => undefined)

@@ -230,8 +230,11 @@ export interface FinishResult {
 export interface Sink {
   /** Forms that lanes take, cheapest first. */
   readonly forms: readonly BatchForm[]
-  /** Most lanes that make sense; 1 with `ordered` means that extents come in source order. */
-  readonly lanes: { readonly max: number; readonly ordered: boolean }
+  /**
+   * Most lanes that make sense, and how many to begin with where nobody says (2; more come while they bring more); 1 with `ordered` means that
+   * extents come in source order.
+   */
+  readonly lanes: { readonly max: number; readonly ordered: boolean; readonly first?: number | undefined }
   /** Bytes of an extent that suit the sink; exact (save the last) where `exact`: a part. */
   readonly extentBytes: { readonly target: number; readonly exact: boolean }
   /** Checks and makes ready; nothing visible is changed that abort could not undo. */

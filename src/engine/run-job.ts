@@ -17,7 +17,9 @@ import type { Progressor } from './progress.ts'
 
 /** Lanes to begin with, and at most, where the number is left to us. */
 const FIRST_LANES = 2
-const MOST_LANES = 8
+const MOST_LANES = 16
+/** Partitions read at once: small objects want many, and each holds what it has fetched ahead. */
+const MOST_READERS = 8
 /** How often a sink may lose at its end what it had sealed, and have it dealt again, before that is no accident any more. */
 const MOST_PASSES = 10
 /** Extents that wait between readers and lanes. */
@@ -109,7 +111,7 @@ class Run {
     this.#deal = deal
     this.#signal = AbortSignal.any([work.signal, this.#stop.signal])
     this.#lanes = laneCount(work.sink, work.lanes)
-    const first = work.lanes === 'auto' ? Math.min(FIRST_LANES, this.#lanes) : this.#lanes
+    const first = work.lanes === 'auto' ? Math.min(work.sink.lanes.first ?? FIRST_LANES, this.#lanes) : this.#lanes
     this.#limiter = new AdaptiveLimiter({ initial: first, min: work.lanes === 'auto' ? 1 : first, max: this.#lanes })
     this.#extentBytes = extentBytes(work, this.#lanes)
   }
@@ -118,7 +120,7 @@ class Run {
     const wake = (): void => this.#deal.wakeAll()
     this.#signal.addEventListener('abort', wake)
     this.#work.progressor.onThrottled(() => this.#limiter.throttled())
-    const readers = this.#work.sink.lanes.ordered ? 1 : Math.min(this.#lanes, Math.max(1, this.#work.partitions.length))
+    const readers = this.#work.sink.lanes.ordered ? 1 : Math.min(this.#lanes, MOST_READERS, Math.max(1, this.#work.partitions.length))
     try {
       const tasks = [
         ...Array.from({ length: readers }, () => this.#read()),
@@ -233,7 +235,7 @@ function laneCount(sink: Sink, wanted: number | 'auto'): number {
 function extentBytes(work: JobWork, lanes: number): number {
   const { target, exact } = work.sink.extentBytes
   if (exact || work.maxMemoryBytes === null) return target
-  const held = Math.min(lanes, work.partitions.length) + lanes + QUEUED_EXTENTS + 1
+  const held = Math.min(lanes, MOST_READERS, work.partitions.length) + lanes + QUEUED_EXTENTS + 1
   return Math.max(256 * 1024, Math.min(target, Math.floor(work.maxMemoryBytes / 2 / held)))
 }
 
