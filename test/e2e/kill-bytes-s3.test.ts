@@ -179,7 +179,7 @@ describe('small and many outputs that are killed and resumed', () => {
     const id = await killAt(['in.bin', `s3://${bucket}/small`], { method: 'PUT', url: /small/, answer: 'stall' }, () => true)
     await putObject(store, `/${bucket}/small`, 'theirs')
     const { code, result } = await place.resume(id)
-    expect([code, result.error?.code]).toEqual([1, 'SLUICE_EXISTS'])
+    expect([code, result.error?.code]).toEqual([2, 'SLUICE_EXISTS'])
     expect((await objectOf(store, `/${bucket}/small`)).toString()).toBe('theirs')
   })
 
