@@ -45,7 +45,7 @@ beforeEach(async () => {
 afterEach(() => proxy.clear())
 
 const options = () => ({ cwd: place, env: { XDG_STATE_HOME: join(place, 'state'), PGPASSWORD: server.password } })
-const sink = () => `postgres://${server.user}@127.0.0.1:${proxy.port}/postgres?table=t`
+const sink = () => `postgres://${server.user}@127.0.0.1:${proxy.port}/postgres?sslmode=disable&table=t`
 const load = (...more: string[]) => ['copy', join(folder, 'in.csv'), sink(), '--concurrency', '3', '--json', ...more]
 const lastJson = (text: string): JobResult => JSON.parse(text.trimEnd().split('\n').at(-1) ?? '') as JobResult
 

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import type { Json, Receipt } from '../../core/job.ts'
 import type { Abortable } from '../../core/ports.ts'
+import { retry } from '../../core/retry.ts'
+import type { RetryPolicy } from '../../core/retry.ts'
 import { committingEntry } from './commit-journal.ts'
 import type { PgConnection } from './connection.ts'
 import type { PostgresLane } from './lane.ts'
@@ -17,6 +19,8 @@ export interface CommitOutcome {
 
 export interface CommitContext {
   readonly main: () => Promise<PgConnection>
+  /** How long the server may be away before its word on a transaction is no longer waited for. */
+  readonly retryForMs: number
   /** Makes an entry of the checkpoint durable. */
   readonly record: (entry: Json) => Promise<void>
 }
@@ -44,6 +48,7 @@ export async function commitLanes(lanes: readonly PostgresLane[], context: Commi
     }
   }
   if (lost.length > 0) return { committed: [], lost }
+  await flushLog(context)
   await context.record(committingEntry(ready))
   const committed: PostgresLane[] = []
   // From here on nothing stops the commits but the end of the process.
@@ -54,13 +59,35 @@ export async function commitLanes(lanes: readonly PostgresLane[], context: Commi
   return { committed, lost }
 }
 
+/**
+ * A transaction id counts as used after a crash only if the server's log that names it was on disk; else it would be given away again, and the
+ * fate asked for would be another's. A commit that wrote to the log flushes all before it (xact.c, RecordTransactionCommit).
+ */
+async function flushLog(context: CommitContext): Promise<void> {
+  const flush = async (): Promise<void> => {
+    const main = await context.main()
+    await main.query('SET synchronous_commit = on')
+    await main.query("SELECT pg_catalog.pg_logical_emit_message(true, 'sluice', '')")
+  }
+  try {
+    await retry(flush, patience(context))
+  } catch (error) {
+    // A server may keep the function from us; then the ids are as safe as its log writer (wal_writer_delay, 200 ms) makes them.
+    if (toSluiceError(error).retryable) throw error
+  }
+}
+
+function patience({ retryForMs }: CommitContext): RetryPolicy {
+  return { retryForMs, signal: AbortSignal.timeout(retryForMs + FATE_WAIT_MS) }
+}
+
 async function commit(lane: PostgresLane, xid: string, context: CommitContext): Promise<boolean> {
   try {
     await lane.connection.query('COMMIT')
     return true
   } catch (error) {
     if (lane.connection.lost() === null && !toSluiceError(error).retryable) throw error
-    return (await transactionFate(await context.main(), xid)) === 'committed'
+    return (await retry(async () => transactionFate(await context.main(), xid), patience(context))) === 'committed'
   }
 }
 

@@ -198,7 +198,8 @@ function encodeRows(batch: RowsBatch): Uint8Array {
   return encodeCopyRows(batch, { shape: ROWS_SHAPE, formatBinary: (bytes) => `\\x${Buffer.from(bytes).toString('hex')}` })
 }
 
-async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
+/** Waits for work, but no longer than this; its failure is none of the caller's. */
+export async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms)

@@ -1,4 +1,8 @@
 import type { PgConnection } from './connection.ts'
+import { withinMs } from './lane.ts'
+
+/** A look in hand is waited for no longer: the server may hang. */
+const STOP_MS = 1000
 
 /** How often the server is asked who waits for whom. */
 const INTERVAL_MS = 500
@@ -42,7 +46,7 @@ export class LockWatch {
   async stop(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
-    await this.#looking
+    await withinMs(STOP_MS, this.#looking)
   }
 
   async #look(): Promise<void> {

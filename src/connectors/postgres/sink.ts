@@ -8,7 +8,7 @@ import { commitLanes, transactionFate } from './committer.ts'
 import { committingLanes, hasEntry } from './commit-journal.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
-import { PostgresLane } from './lane.ts'
+import { PostgresLane, withinMs } from './lane.ts'
 import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
 import { LockWatch } from './lock-watch.ts'
 import { quoteTable } from './quote.ts'
@@ -23,6 +23,9 @@ const EXTENT_BYTES = 4 * 1024 * 1024
 const MOST_LANES = 8
 /** No wait for another session's lock is longer; then the extent is tried again. Never longer than --retry-for. */
 const LOCK_TIMEOUT_MS = 10_000
+
+/** What is told to a server at the end of a failed job waits no longer, in case it hangs: cli.md wants 10 s at most after a signal. */
+const LAST_WORD_MS = 2000
 
 /** @throws SLUICE_USAGE, SLUICE_NOT_YET */
 export function createPostgresSink(request: SinkRequest): Promise<Sink> {
@@ -45,6 +48,7 @@ class PostgresSink implements Sink {
   #load: TableLoad | null = null
   #ledger: Ledger | null = null
   #created = false
+  #finishing = false
 
   constructor(request: SinkRequest, where: { target: PostgresTarget; reference: TableReference }) {
     this.#request = request
@@ -83,6 +87,7 @@ class PostgresSink implements Sink {
   async openLane(o: Abortable): Promise<Lane> {
     const load = this.#loaded()
     const connection = await this.#connect(o.signal)
+    o.signal.addEventListener('abort', () => this.#freeHungLane(connection), { once: true })
     const lane: PostgresLane = new PostgresLane(connection, {
       load,
       target: quoteTable(load.table),
@@ -106,9 +111,19 @@ class PostgresSink implements Sink {
   }
 
   async finish(receipts: readonly Receipt[], o: Abortable): Promise<FinishResult> {
+    o.signal.throwIfAborted()
+    this.#finishing = true
+    try {
+      return await this.#finish(receipts, o)
+    } finally {
+      this.#finishing = false
+    }
+  }
+
+  async #finish(receipts: readonly Receipt[], o: Abortable): Promise<FinishResult> {
     await this.#watch.stop()
     if (this.#lanes.size > 0) {
-      const context = { main: () => this.#main(), record: (entry: Json) => this.#request.context.record(entry) }
+      const context = { main: () => this.#main(), retryForMs: this.#request.retryForMs, record: (entry: Json) => this.#request.context.record(entry) }
       const { committed, lost } = await commitLanes([...this.#lanes], context, o)
       for (const lane of committed) {
         this.#lanes.delete(lane)
@@ -122,16 +137,23 @@ class PostgresSink implements Sink {
 
   async abort(_reason: unknown, o: { readonly resumable: boolean }): Promise<void> {
     await this.#watch.stop()
-    for (const lane of this.#lanes) await lane.abort()
+    await Promise.all([...this.#lanes].map((lane) => lane.abort()))
     this.#lanes.clear()
-    if (this.#ledger === null) await this.#dropCreated().catch(() => undefined)
-    else if (!o.resumable) await this.#main().then((main) => this.#ledger?.fail(main)).catch(() => undefined)
+    if (this.#ledger === null) await withinMs(LAST_WORD_MS, this.#dropCreated())
+    else if (!o.resumable) await withinMs(LAST_WORD_MS, this.#main().then((main) => this.#ledger?.fail(main)))
   }
 
   async close(): Promise<void> {
     await this.#watch.stop()
-    for (const lane of this.#lanes) await lane.connection.close()
+    await Promise.all([...this.#lanes].map((lane) => lane.connection.close()))
     await this.#connection?.then((connection) => connection.close(), () => undefined)
+  }
+
+  /** A lane that waits for a server which hangs would hear nothing of a stop: its socket is taken away. Not once commits are under way. */
+  #freeHungLane(connection: PgConnection): void {
+    setTimeout(() => {
+      if (!this.#finishing) void connection.close()
+    }, LAST_WORD_MS).unref()
   }
 
   #loaded(): TableLoad {
