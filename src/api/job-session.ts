@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { SinkRequest } from '../connectors/connector.ts'
 import { SluiceError, formatPlace } from '../core/errors.ts'
-import type { Json, JobResult, JobStatus, ReportedError } from '../core/job.ts'
+import type { Json, JobStatus, ReportedError } from '../core/job.ts'
 import type { CopyOptions } from '../core/options.ts'
 import type { SinkContext } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
@@ -92,8 +91,6 @@ export function sinkContext(folder: JobFolder, request: { newJob?: boolean | und
   }
 }
 
-export type SinkRequestParts = Pick<SinkRequest, 'context' | 'sourceUrl' | 'raw' | 'tellSql'>
-
 /** Sums over earlier runs of the job. */
 export function earlierRuns(entries: readonly JobEntry[]): { runs: number; bytesRead: number; retries: number; throttles: number; wallMs: number; cpuMs: number } {
   const sums = { runs: 0, bytesRead: 0, retries: 0, throttles: 0, wallMs: 0, cpuMs: 0 }
@@ -123,5 +120,3 @@ export function reportError(error: SluiceError): ReportedError {
 export function resumeCommand(jobId: string): string {
   return `sluice resume ${jobId}`
 }
-
-export type { JobResult }

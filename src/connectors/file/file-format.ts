@@ -2,6 +2,7 @@ import { SluiceError } from '../../core/errors.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { CompressionName, FormatEncoder, FormatName, FormatReader } from '../../core/ports.ts'
 import { compressionOfName, stripCompressionExtension } from '../../compression/detect.ts'
+import type { CsvReadOptions } from '../../formats/csv/csv-reader.ts'
 
 const ENDINGS: Readonly<Record<string, FormatName>> = {
   csv: 'csv',
@@ -27,13 +28,6 @@ export function formatOfName(name: string): FormatName | null {
 /** Compression by the name's ending; `none` where there is no known one. */
 export function compressionByName(name: string): CompressionName {
   return compressionOfName(name) ?? 'none'
-}
-
-/** Whether a flag about CSV was given, so that a file's bytes are not simply taken as they are. */
-export function shapesRows(options: CopyOptions): boolean {
-  const { delimiter, quote, escape, header, columns, skipLines, empty, ragged, encoding, onInvalidUtf8, onNul, byPosition } = options
-  const given = [delimiter, quote, escape, header, columns, skipLines, empty, ragged, encoding, onInvalidUtf8, onNul, byPosition]
-  return given.some((value) => value !== undefined) || (options.null !== undefined && options.null.length > 0)
 }
 
 /** @throws SLUICE_NOT_YET, SLUICE_UNKNOWN_FORMAT, SLUICE_USAGE */
@@ -64,7 +58,7 @@ export async function openReader(format: FormatName, options: CopyOptions, url: 
   }
 }
 
-function csvOptions(format: 'csv' | 'tsv', options: CopyOptions): Parameters<typeof import('../../formats/csv/csv-reader.ts').createCsvReader>[0] extends infer T ? Omit<T, 'maxRowBytes'> : never {
+function csvOptions(format: 'csv' | 'tsv', options: CopyOptions): Omit<CsvReadOptions, 'maxRowBytes'> {
   const delimiter = options.delimiter ?? (format === 'tsv' ? '\t' : undefined)
   return {
     ...(delimiter === undefined ? {} : { delimiter }),
