@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect, type PgConnection } from '../../src/connectors/postgres/connection.ts'
 import { CopyIn } from '../../src/connectors/postgres/copy-in.ts'
-import { findLikelyError } from '../../src/connectors/postgres/likely-errors.ts'
 import { describeTable, type TableColumn } from '../../src/connectors/postgres/table.ts'
 import { parsePostgresUrl } from '../../src/connectors/postgres/url.ts'
 import { createValueChecker } from '../../src/connectors/postgres/value-checks.ts'
@@ -177,8 +176,6 @@ describe.each([15, 18] as const)('on PostgreSQL %i', (version) => {
       const plain = value !== '' && !/[",\n]/.test(value) ? asCsv(false) : fromCsv
       if ((refused === null) !== (fromCsv?.recordIndex !== 0)) wrong.push(`${value}: as a row and as quoted CSV judged differently`)
       if ((refused === null) !== (plain?.recordIndex !== 0)) wrong.push(`${value}: as a row and as bare CSV judged differently`)
-      const sure = findLikelyError([column], { form: 'rows', rows: [[value]] })
-      if (sure !== null && taken[index]) wrong.push(`${value}: called a sure error, yet taken`)
       if (!taken[index]) continue
       if (alteredAt.get(index) === true && refused === null) wrong.push(`${value}: altered, not refused`)
       if (alteredAt.get(index) !== true && refused !== null) wrong.push(`${value}: refused (${refused.reason}), yet stored as it is`)

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { TableColumn } from '../../src/connectors/postgres/table.ts'
 import { createValueChecker, type ValueChecker } from '../../src/connectors/postgres/value-checks.ts'
-import { findLikelyError } from '../../src/connectors/postgres/likely-errors.ts'
 
 function column(baseTypeOid: number, baseTypmod: number, baseType: string): TableColumn {
   return {
@@ -103,33 +102,13 @@ describe('the checks of values', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, quoted) => {
         const checker = createValueChecker(COLUMNS, { shape: shapes[0], timeZone: 'UTC' })
-        checker?.checkCsv({ bytes, quoted, csv: shapes[0] })
-        findLikelyError(COLUMNS, { form: 'csv', bytes, quoted, csv: shapes[0] })
+        const bad = checker?.checkCsv({ bytes, quoted, csv: shapes[0] }) ?? null
+        expect(bad === null || bad.columnIndex < COLUMNS.length).toBe(true)
       }),
     )
   })
 
   it('are none where no column needs one', () => {
     expect(createValueChecker([column(23, -1, 'integer'), column(25, -1, 'text'), column(701, -1, 'double precision'), null], { shape: shapes[0], timeZone: 'UTC' })).toBeNull()
-  })
-})
-
-describe('findLikelyError', () => {
-  it('names the first row whose value or count of fields is wrong for sure', () => {
-    const columns = [column(23, -1, 'integer'), column(1082, -1, 'date')]
-    const find = (text: string) => findLikelyError(columns, { form: 'csv', bytes: Buffer.from(text), quoted: text.includes('"'), csv: shapes[0] })
-    expect(find('1,2020-01-01\n2,\n')).toBeNull()
-    expect(find('1,2020-01-01\nx,2020-01-01\n')).toMatchObject({ recordIndex: 1, columnIndex: 0, code: 'SLUICE_VALUE' })
-    expect(find('1,2020-01-01\n2,2020-02-30\n')).toMatchObject({ recordIndex: 1, columnIndex: 1 })
-    expect(find('1\n')).toMatchObject({ recordIndex: 0, code: 'SLUICE_CSV_FIELD_COUNT' })
-    expect(find('1,2020-01-01,3\n')).toMatchObject({ recordIndex: 0, code: 'SLUICE_CSV_FIELD_COUNT' })
-    expect(find('"99999999999","2020-01-01"\n')).toMatchObject({ recordIndex: 0, columnIndex: 0 })
-    expect(find('0x1F,2020-01-01\n1_000,2020-01-01\n')).toBeNull()
-  })
-
-  it('minds NULL where the column takes none, unless a trigger may mend it', () => {
-    const columns = [{ ...column(23, -1, 'integer'), nullable: false }]
-    expect(findLikelyError(columns, { form: 'rows', rows: [['1'], [null]] })).toMatchObject({ recordIndex: 1, code: 'SLUICE_CONSTRAINT' })
-    expect(findLikelyError(columns, { form: 'rows', rows: [[null]] }, { triggers: true })).toBeNull()
   })
 })
