@@ -1,5 +1,5 @@
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
-import type { Batch, RowsBatch } from '../../core/batch.ts'
+import type { Batch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import type { Extent, Receipt } from '../../core/job.ts'
 import type { Lane } from '../../core/ports.ts'
 import { encodeCopyRows } from '../../formats/csv/csv-encoder.ts'
@@ -64,7 +64,6 @@ export class PostgresLane implements Lane {
   async write(batch: Batch): Promise<void> {
     if (batch.form === 'bytes') throw new SluiceError('SLUICE_INTERNAL', 'PostgreSQL takes rows, not bytes')
     if (this.#known) return
-    const { table } = this.#settings.load
     const columns = this.#settings.load.columnsFor(batch.columns)
     const sent = this.#encode(batch)
     const shape = sent.shape
@@ -74,7 +73,7 @@ export class PostgresLane implements Lane {
     const names = columns.map((column) => column.name)
     const key = JSON.stringify([names, shape])
     if (this.#run !== null && this.#run.key !== key) await this.#endRun()
-    this.#run ??= await this.#startRun(key, names, copyStatement(this.#settings.target, names, shape), `loading into ${table.schema}.${table.name}`)
+    this.#run ??= await this.#startRun(key, names, shape)
     this.#run.sent.push(sent)
     await this.#told(this.#run, () => this.#run?.copy.write(sent.bytes) ?? Promise.resolve())
   }
@@ -119,8 +118,10 @@ export class PostgresLane implements Lane {
     return { batch, bytes: batch.bytes, shape: shapeForCopy(batch.csv, batch.bytes) }
   }
 
-  async #startRun(key: string, columns: readonly string[], statement: string, what: string): Promise<CopyRun> {
-    const copy = await CopyIn.start(this.connection.client, statement, what)
+  async #startRun(key: string, columns: readonly string[], shape: CsvShape): Promise<CopyRun> {
+    const { table } = this.#settings.load
+    const statement = copyStatement(this.#settings.target, columns, shape)
+    const copy = await CopyIn.start(this.connection.client, statement, `loading into ${table.schema}.${table.name}`)
     return { copy, key, statement, columns, sent: [], rows: 0, linesBefore: 0 }
   }
 

@@ -4,8 +4,8 @@ import wabt from 'wabt'
 
 /** The text of screen-kernel.ts. */
 export async function kernelSource() {
-  const { parseWat } = await wabt()
-  const module = parseWat('screen-kernel.wat', readFileSync(new URL('screen-kernel.wat', import.meta.url), 'utf8'), { simd: true })
+  const tools = await wabt()
+  const module = tools.parseWat('screen-kernel.wat', readFileSync(new URL('screen-kernel.wat', import.meta.url), 'utf8'), { simd: true })
   const { buffer } = module.toBinary({})
   const lines = Buffer.from(buffer).toString('base64').match(/.{1,110}/g) ?? []
   return `// Made from screen-kernel.wat by build-screen-kernel.mjs.

@@ -119,7 +119,7 @@ export class RecordFeed {
     const badCounts = bad >= 0 && dialect.onInvalidUtf8 !== 'replace'
     const nulCounts = nul >= 0 && dialect.onNul !== 'strip'
     if (badCounts && (!nulCounts || bad < nul)) throw this.#invalid(cursor.start + bad)
-    if (nulCounts) throw this.#error('SLUICE_NUL', 'a NUL character', cursor.start + nul)
+    if (nulCounts) throw this.#error('SLUICE_NUL', 'a NUL character', { at: cursor.start + nul })
     return bad >= 0 || nul >= 0
   }
 
@@ -127,7 +127,7 @@ export class RecordFeed {
     const byte = this.cursor.bytes[at] ?? 0
     const { encoding } = this.#file
     const what = `byte 0x${byte.toString(16).padStart(2, '0')} is not valid UTF-8`
-    return this.#error('SLUICE_ENCODING', byte === 0xff && encoding !== 'utf-8' ? `text that is not valid ${encoding}` : what, at)
+    return this.#error('SLUICE_ENCODING', byte === 0xff && encoding !== 'utf-8' ? `text that is not valid ${encoding}` : what, { at })
   }
 
   #checkCount(width: number): void {
@@ -136,7 +136,7 @@ export class RecordFeed {
     if (ragged === (cursor.count < width ? 'fill' : 'trim')) return
     const missing = cursor.count < width ? this.#file.columns[cursor.count] : undefined
     const message = `${cursor.count} ${cursor.count === 1 ? 'field' : 'fields'} where the file has ${width} ${width === 1 ? 'column' : 'columns'}`
-    throw this.#error('SLUICE_CSV_FIELD_COUNT', message, cursor.start, missing)
+    throw this.#error('SLUICE_CSV_FIELD_COUNT', message, { at: cursor.start, ...(missing === undefined ? {} : { column: missing }) })
   }
 
   #broken(status: 'stray' | 'after' | 'open' | 'lf'): SluiceError {
@@ -145,17 +145,18 @@ export class RecordFeed {
     const bad = this.#utf8 ? -1 : firstInvalid(cursor.bytes.subarray(cursor.start))
     const ends = status === 'open' ? cursor.bytes.byteLength : at
     if (bad >= 0 && cursor.start + bad < ends && this.#file.dialect.onInvalidUtf8 !== 'replace') return this.#invalid(cursor.start + bad)
-    if (status === 'open') return this.#error('SLUICE_CSV_UNTERMINATED_QUOTE', 'unterminated quoted field', at)
+    if (status === 'open') return this.#error('SLUICE_CSV_UNTERMINATED_QUOTE', 'unterminated quoted field', { at })
     if (status === 'lf') {
       const hint = 'make all line ends LF or CR LF'
-      return this.#error('SLUICE_UNKNOWN_FORMAT', 'the lines end with CR, and here one ends with LF', at, undefined, hint)
+      return this.#error('SLUICE_UNKNOWN_FORMAT', 'the lines end with CR, and here one ends with LF', { at, hint })
     }
-    if (status === 'after') return this.#error('SLUICE_CSV_QUOTE', 'text after a closing quote', at)
-    return this.#error('SLUICE_CSV_QUOTE', 'a quote inside an unquoted field', at)
+    if (status === 'after') return this.#error('SLUICE_CSV_QUOTE', 'text after a closing quote', { at })
+    return this.#error('SLUICE_CSV_QUOTE', 'a quote inside an unquoted field', { at })
   }
 
   /** Line and column are those of the byte. */
-  #error(code: ErrorCode, message: string, at: number, column?: string, hint?: string): SluiceError {
+  #error(code: ErrorCode, message: string, spot: { readonly at: number; readonly column?: string; readonly hint?: string }): SluiceError {
+    const { at, column, hint } = spot
     const { cursor } = this
     const lines = countByte(cursor.bytes.subarray(cursor.start, at), this.#file.lineEnd)
     const where = {
