@@ -4,7 +4,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHttpFaultProxy } from '../support/fault-proxy-http.ts'
 import { startMisbehavingHttp, type MisbehavingHttp } from '../support/misbehaving-http.ts'
 import { freshBucket, sharedServices } from '../support/services.ts'
-import { hash, keysIn, lastJson, makePlace, MIB, noise, objectOf, putObject, uploadsIn, WatchedPattern } from './bytes-place.ts'
+import {
+  hash,
+  keysIn,
+  lastJson,
+  makePlace,
+  MIB,
+  noise,
+  objectOf,
+  putObject,
+  uploadsIn,
+  WatchedPattern,
+} from './bytes-place.ts'
 import type { Place } from './bytes-place.ts'
 import { ended } from './cli-process.ts'
 
@@ -23,25 +34,42 @@ describe.each([
   })
   afterEach(() => place.remove())
 
-  it.each([0, 1, 5 * MIB - 1, 5 * MIB, 5 * MIB + 1, 8 * MIB + 1, 11 * MIB])('file to S3 and back, %d bytes', async (size) => {
-    const bytes = noise(size)
-    writeFileSync(place.path('in.bin'), bytes)
-    const up = await place.copy('in.bin', `s3://${bucket}/k`, '--part-size', '5MiB')
-    expect({ code: up.code, error: up.result.error, read: up.result.bytesRead, written: up.result.bytesWritten }).toEqual({ code: 0, error: undefined, read: size, written: size })
-    expect(hash(await objectOf(store, `/${bucket}/k`))).toBe(hash(bytes))
-    const down = await place.copy(`s3://${bucket}/k`, 'out.bin')
-    expect({ code: down.code, error: down.result.error }).toEqual({ code: 0, error: undefined })
-    expect(hash(readFileSync(place.path('out.bin')))).toBe(hash(bytes))
-    expect(await uploadsIn(store, bucket)).toEqual([])
-    expect(readdirSync(place.folder).sort()).toEqual(['in.bin', 'out.bin', 'state'])
-  })
+  it.each([0, 1, 5 * MIB - 1, 5 * MIB, 5 * MIB + 1, 8 * MIB + 1, 11 * MIB])(
+    'file to S3 and back, %d bytes',
+    async (size) => {
+      const bytes = noise(size)
+      writeFileSync(place.path('in.bin'), bytes)
+      const up = await place.copy('in.bin', `s3://${bucket}/k`, '--part-size', '5MiB')
+      expect({
+        code: up.code,
+        error: up.result.error,
+        read: up.result.bytesRead,
+        written: up.result.bytesWritten,
+      }).toEqual({ code: 0, error: undefined, read: size, written: size })
+      expect(hash(await objectOf(store, `/${bucket}/k`))).toBe(hash(bytes))
+      const down = await place.copy(`s3://${bucket}/k`, 'out.bin')
+      expect({ code: down.code, error: down.result.error }).toEqual({ code: 0, error: undefined })
+      expect(hash(readFileSync(place.path('out.bin')))).toBe(hash(bytes))
+      expect(await uploadsIn(store, bucket)).toEqual([])
+      expect(readdirSync(place.folder).sort()).toEqual(['in.bin', 'out.bin', 'state'])
+    },
+  )
 
   it.each(['0', '1', '3'])('S3 to S3, --parallelism %s', async (parallelism) => {
     const bytes = noise(16 * MIB + 3)
     await putObject(store, `/${bucket}/a`, bytes)
     const proxy = await startHttpFaultProxy(store)
     try {
-      const { code } = await place.copy(`s3://${bucket}/a`, `s3://${bucket}/b`, '--parallelism', parallelism, '--part-size', '5MiB', '--s3-endpoint', proxy.endpoint)
+      const { code } = await place.copy(
+        `s3://${bucket}/a`,
+        `s3://${bucket}/b`,
+        '--parallelism',
+        parallelism,
+        '--part-size',
+        '5MiB',
+        '--s3-endpoint',
+        proxy.endpoint,
+      )
       expect(code).toBe(0)
       expect(hash(await objectOf(store, `/${bucket}/b`))).toBe(hash(bytes))
       expect(proxy.requests.filter(({ method, url }) => method === 'PUT' && /partNumber/.test(url))).toHaveLength(4)
@@ -50,17 +78,21 @@ describe.each([
     }
   })
 
-  it.each(['100%.bin', 'a+b c.txt', 'ü.bin', "it's (1) & [2].bin", 'a#b?c.bin', 'deep/er//x'])('a key called %s, exactly', async (key) => {
-    const bytes = noise(100)
-    writeFileSync(place.path('in.bin'), bytes)
-    expect((await place.copy('in.bin', `s3://${bucket}/${key}`)).result.error).toBeUndefined()
-    expect(hash(await objectOf(store, `/${bucket}/${key}`))).toBe(hash(bytes))
-    expect((await place.copy(`s3://${bucket}/${key}`, 'out.bin')).result.error).toBeUndefined()
-    expect(hash(readFileSync(place.path('out.bin')))).toBe(hash(bytes))
-  })
+  it.each(['100%.bin', 'a+b c.txt', 'ü.bin', "it's (1) & [2].bin", 'a#b?c.bin', 'deep/er//x'])(
+    'a key called %s, exactly',
+    async (key) => {
+      const bytes = noise(100)
+      writeFileSync(place.path('in.bin'), bytes)
+      expect((await place.copy('in.bin', `s3://${bucket}/${key}`)).result.error).toBeUndefined()
+      expect(hash(await objectOf(store, `/${bucket}/${key}`))).toBe(hash(bytes))
+      expect((await place.copy(`s3://${bucket}/${key}`, 'out.bin')).result.error).toBeUndefined()
+      expect(hash(readFileSync(place.path('out.bin')))).toBe(hash(bytes))
+    },
+  )
 
   it('an object of exactly the name beats a glob, --no-glob takes * as itself, a glob takes all that match', async () => {
-    for (const key of ['p/a*.bin', 'p/ab.bin', 'p/ac.bin', 'p/q/ad.bin']) await putObject(store, `/${bucket}/${key}`, key)
+    for (const key of ['p/a*.bin', 'p/ab.bin', 'p/ac.bin', 'p/q/ad.bin'])
+      await putObject(store, `/${bucket}/${key}`, key)
     expect((await place.copy(`s3://${bucket}/p/a*.bin`, 'exact.bin')).code).toBe(0)
     expect(readFileSync(place.path('exact.bin'), 'utf8')).toBe('p/a*.bin')
     expect((await place.copy(`s3://${bucket}/p/a*.bin`, 'plain.bin', '--no-glob')).code).toBe(0)
@@ -79,22 +111,22 @@ describe.each([
     await putObject(store, `/${bucket}/p/marker/`, '')
     await putObject(store, `/${bucket}/p/empty.txt`, '')
     await putObject(store, `/${bucket}/p2/no.txt`, 'no')
-    expect((await place.copy(`s3://${bucket}/p/`, `s3://${bucket}/x/`)).result).toMatchObject({ status: 'done', partitions: 3 })
-    for (const [key, body] of Object.entries(files)) expect((await objectOf(store, `/${bucket}/${key.replace(/^p/, 'x')}`)).toString()).toBe(body)
+    expect((await place.copy(`s3://${bucket}/p/`, `s3://${bucket}/x/`)).result).toMatchObject({
+      status: 'done',
+      partitions: 3,
+    })
+    for (const [key, body] of Object.entries(files))
+      expect((await objectOf(store, `/${bucket}/${key.replace(/^p/, 'x')}`)).toString()).toBe(body)
     expect((await keysIn(store, bucket)).filter((key) => key.startsWith('x/') && !key.endsWith('/'))).toHaveLength(3)
     const down = await place.copy(`s3://${bucket}/p/`, 'tree/')
     expect([down.code, down.result.error]).toEqual([0, undefined])
-    expect(readdirSync(place.path('tree'), { recursive: true }).map(String).sort()).toEqual(['a.txt', 'q', 'q/b.txt', 'ü +.txt'])
+    expect(readdirSync(place.path('tree'), { recursive: true }).map(String).sort()).toEqual([
+      'a.txt',
+      'q',
+      'q/b.txt',
+      'ü +.txt',
+    ])
     expect(readFileSync(place.path('tree/q/b.txt'), 'utf8')).toBe('B')
-  })
-
-  it('a key that would lead out of the folder is refused before any byte moved', async () => {
-    await putObject(store, `/${bucket}/p/a.txt`, 'A')
-    await putObject(store, `/${bucket}/p/q//b.txt`, 'B')
-    const { code, result } = await place.copy(`s3://${bucket}/p/`, 'tree/')
-    const listed = (await keysIn(store, bucket)).includes('p/q//b.txt')
-    // A store that keeps objects as files joins the slashes.
-    expect([code, result.error?.code]).toEqual(listed ? [2, 'SLUICE_USAGE'] : [0, undefined])
   })
 
   it('a folder of files to a prefix', async () => {
@@ -139,23 +171,35 @@ describe.each([
   it.each([
     ['fail', 1, 'failed'],
     ['skip', 0, 'done'],
-  ] as const)('--if-exists %s: an object that comes in between is never overwritten', async (ifExists, code, status) => {
-    writeFileSync(place.path('in.bin'), noise(11 * MIB))
-    const proxy = await startHttpFaultProxy(store)
-    try {
-      const complete = new WatchedPattern(/[?&]uploadId=/)
-      proxy.add({ method: 'POST', url: complete, answer: { delayMs: 1500 } })
-      const running = place.copy('in.bin', `s3://${bucket}/k`, '--if-exists', ifExists, '--part-size', '5MiB', '--s3-endpoint', proxy.endpoint)
-      await complete.hit
-      await putObject(store, `/${bucket}/k`, 'theirs')
-      const ended = await running
-      expect([ended.code, ended.result.status]).toEqual([code, status])
-      expect((await objectOf(store, `/${bucket}/k`)).toString()).toBe('theirs')
-      expect(await uploadsIn(store, bucket)).toEqual([])
-    } finally {
-      await proxy.stop()
-    }
-  })
+  ] as const)(
+    '--if-exists %s: an object that comes in between is never overwritten',
+    async (ifExists, code, status) => {
+      writeFileSync(place.path('in.bin'), noise(11 * MIB))
+      const proxy = await startHttpFaultProxy(store)
+      try {
+        const complete = new WatchedPattern(/[?&]uploadId=/)
+        proxy.add({ method: 'POST', url: complete, answer: { delayMs: 1500 } })
+        const running = place.copy(
+          'in.bin',
+          `s3://${bucket}/k`,
+          '--if-exists',
+          ifExists,
+          '--part-size',
+          '5MiB',
+          '--s3-endpoint',
+          proxy.endpoint,
+        )
+        await complete.hit
+        await putObject(store, `/${bucket}/k`, 'theirs')
+        const ended = await running
+        expect([ended.code, ended.result.status]).toEqual([code, status])
+        expect((await objectOf(store, `/${bucket}/k`)).toString()).toBe('theirs')
+        expect(await uploadsIn(store, bucket)).toEqual([])
+      } finally {
+        await proxy.stop()
+      }
+    },
+  )
 })
 
 describe('from HTTP', () => {
@@ -183,8 +227,34 @@ describe('from HTTP', () => {
     expect(hash(await objectOf(versitygw, `/${bucket}/f.bin`))).toBe(hash(bytes))
   })
 
+  it('a stall in the middle of a body is taken up again after 30 s', async () => {
+    const bytes = noise(3 * MIB)
+    const url = http.file('/f.bin', { bytes, stall: { afterBytes: MIB, times: 1 } })
+    const { code, result } = await place.copy(url, 'out.bin')
+    expect({ code, error: result.error }).toEqual({ code: 0, error: undefined })
+    expect(result.retries).toBe(1)
+    expect(hash(readFileSync(place.path('out.bin')))).toBe(hash(bytes))
+  })
+
+  it('a file that changes in between is an error, and nothing is at the sink', async () => {
+    const url = http.file('/f.bin', { bytes: noise(23 * MIB) })
+    http.onRequest((_, earlier) => {
+      if (earlier === 2) http.file('/f.bin', { bytes: noise(23 * MIB) })
+    })
+    const { code, result } = await place.copy(url, `s3://${bucket}/f.bin`)
+    expect([code, result.error?.code]).toEqual([1, 'SLUICE_SOURCE_CHANGED'])
+    expect(result.error?.where).toContain('/f.bin')
+    expect([await keysIn(versitygw, bucket), await uploadsIn(versitygw, bucket)]).toEqual([[], []])
+  })
+
   it('another length than was told is an error, and nothing is at the sink', async () => {
-    const url = http.file('/f.bin', { bytes: noise(MIB), ranges: 'ignore', etag: null, lastModified: null, lengthError: 1000 })
+    const url = http.file('/f.bin', {
+      bytes: noise(MIB),
+      ranges: 'ignore',
+      etag: null,
+      lastModified: null,
+      lengthError: 1000,
+    })
     const { code, result } = await place.copy(url, `s3://${bucket}/f.bin`, '--retry-for', '1s')
     expect(code).not.toBe(0)
     expect(result.error?.code).toMatch(/SLUICE_(SOURCE_SHORT|NETWORK|NOT_REPLAYABLE|SOURCE_CHANGED)/)
@@ -199,13 +269,16 @@ describe('from HTTP', () => {
     const { code, result } = await place.copy(url, 'out.jsonl')
     expect({ code, error: result.error }).toEqual({ code: 0, error: undefined })
     expect(readFileSync(place.path('out.jsonl'), 'utf8')).toBe('{"a":"1","b":"2"}\n')
-    expect(readdirSync(place.path('state'), { recursive: true }).filter((name) => /archive|spool-/.test(String(name)))).toEqual([])
+    expect(
+      readdirSync(place.path('state'), { recursive: true }).filter((name) => /archive|spool-/.test(String(name))),
+    ).toEqual([])
   })
 })
 
 describe('conversions', () => {
   const CSV = 'id,name,note\n1,Ada,""\n2,"Gr,ace",\n3,"ü""x","a\nb"\n'
-  const JSONL = '{"id":"1","name":"Ada","note":""}\n{"id":"2","name":"Gr,ace","note":null}\n{"id":"3","name":"ü\\"x","note":"a\\nb"}\n'
+  const JSONL =
+    '{"id":"1","name":"Ada","note":""}\n{"id":"2","name":"Gr,ace","note":null}\n{"id":"3","name":"ü\\"x","note":"a\\nb"}\n'
   beforeEach(async () => {
     bucket = await freshBucket(versitygw, 'convert')
     place = makePlace(versitygw)
@@ -225,7 +298,16 @@ describe('conversions', () => {
     const expected = 'note,id\n"",1\n,2\n"a\nb",3\n'
     expect((await place.copy('in.jsonl', `s3://${bucket}/o.csv`, '--select', 'note,id')).result.error).toBeUndefined()
     expect((await objectOf(versitygw, `/${bucket}/o.csv`)).toString()).toBe(expected)
-    const { code, stdout, stderr } = await place.sluice(['copy', 'in.jsonl', '-', '--sink-format', 'csv', '--select', 'note,id', '--json'])
+    const { code, stdout, stderr } = await place.sluice([
+      'copy',
+      'in.jsonl',
+      '-',
+      '--sink-format',
+      'csv',
+      '--select',
+      'note,id',
+      '--json',
+    ])
     expect({ code, stdout }).toEqual({ code: 0, stdout: expected })
     expect(lastJson(stderr)).toMatchObject({ rowsWritten: 3, sink: '-' })
   })

@@ -25,13 +25,19 @@ afterEach(async () => {
   place.remove()
 })
 
-const nothingLeft = async (): Promise<void> => expect([await keysIn(store, bucket), await uploadsIn(store, bucket)]).toEqual([[], []])
+const nothingLeft = async (): Promise<void> =>
+  expect([await keysIn(store, bucket), await uploadsIn(store, bucket)]).toEqual([[], []])
 
 describe('S3 that fails for a while', () => {
   it('writing: 503 with Retry-After, 500 and cuts on every kind of request', async () => {
     const bytes = noise(23 * MIB)
     writeFileSync(place.path('in.bin'), bytes)
-    proxy.add({ method: 'PUT', url: /partNumber/, nth: 2, answer: { status: 503, headers: { 'retry-after': '1' }, body: '<Error><Code>SlowDown</Code></Error>' } })
+    proxy.add({
+      method: 'PUT',
+      url: /partNumber/,
+      nth: 2,
+      answer: { status: 503, headers: { 'retry-after': '1' }, body: '<Error><Code>SlowDown</Code></Error>' },
+    })
     proxy.add({ method: 'PUT', url: /partNumber/, nth: 4, answer: 'cut' })
     proxy.add({ method: 'POST', url: /[?&]uploads/, answer: { status: 500 } })
     proxy.add({ method: 'POST', url: /uploadId/, answer: 'cut', forward: true })
@@ -56,7 +62,16 @@ describe('S3 that fails for a while', () => {
     const bytes = noise(23 * MIB)
     writeFileSync(place.path('in.bin'), bytes)
     const remove = proxy.add({ method: 'PUT', url: /partNumber/, nth: 3, times: Infinity, answer: 'cut' })
-    const { code, result } = await place.copy('in.bin', `s3://${bucket}/k`, '--part-size', '5MiB', '--parallelism', '1', '--retry-for', '1s')
+    const { code, result } = await place.copy(
+      'in.bin',
+      `s3://${bucket}/k`,
+      '--part-size',
+      '5MiB',
+      '--parallelism',
+      '1',
+      '--retry-for',
+      '1s',
+    )
     expect([code, result.status]).toEqual([4, 'stopped'])
     expect(result.resumeCommand).toContain(`sluice resume ${result.jobId}`)
     remove()
@@ -113,7 +128,12 @@ describe('what is wrong from the beginning ends with 2', () => {
     expect([refused.code, refused.result.error?.code]).toEqual([2, 'SLUICE_CREDENTIALS'])
     expect(refused.stderr).not.toContain('wrong-secret')
     const beganMs = performance.now()
-    const nobody = await place.copy('in.bin', `s3://${bucket}/k`, '--s3-endpoint', `http://127.0.0.1:${await freePort()}`)
+    const nobody = await place.copy(
+      'in.bin',
+      `s3://${bucket}/k`,
+      '--s3-endpoint',
+      `http://127.0.0.1:${await freePort()}`,
+    )
     expect([nobody.code, nobody.result.error?.code]).toEqual([2, 'SLUICE_UNREACHABLE'])
     expect(performance.now() - beganMs).toBeLessThan(5_000)
     await nothingLeft()
@@ -180,22 +200,33 @@ describe('compressed input', () => {
     return copy
   }
 
-  it.each(['cut', 'corrupt'] as const)('gzip, zstd and zip that are %s: an error, and nothing at the sink', async (how) => {
-    writeFileSync(place.path('whole.csv'), CSV)
-    expect((await place.sluice(['copy', 'whole.csv', 'whole.csv.zst'])).code).toBe(0)
-    zip('whole.zip', ['d.csv'])
-    const whole = { 'bad.csv.gz': gzipSync(CSV), 'bad.csv.zst': readFileSync(place.path('whole.csv.zst')), 'bad.zip': readFileSync(place.path('whole.zip')) }
-    for (const [name, bytes] of Object.entries(whole)) {
-      writeFileSync(place.path(name), how === 'cut' ? bytes.subarray(0, bytes.length - 100) : corrupted(bytes))
-      // Rubbish may show as a row that makes no sense before the checksum is reached.
-      const { code, result } = await place.copy(name, `s3://${bucket}/out.jsonl`)
-      expect({ name, code: [1, 2].includes(code ?? 0), error: result.error?.code }).toEqual({ name, code: true, error: expect.stringMatching(/SLUICE_(COMPRESSION|ARCHIVE_ENTRY|CSV|ENCODING)/) as string })
-      const bytesOnly = await place.sluice(['cat', name])
-      expect(bytesOnly.code).not.toBe(0)
-      expect(bytesOnly.stderr).toMatch(/SLUICE_(COMPRESSION|ARCHIVE_ENTRY)/)
-      await nothingLeft()
-    }
-  })
+  it.each(['cut', 'corrupt'] as const)(
+    'gzip, zstd and zip that are %s: an error, and nothing at the sink',
+    async (how) => {
+      writeFileSync(place.path('whole.csv'), CSV)
+      expect((await place.sluice(['copy', 'whole.csv', 'whole.csv.zst'])).code).toBe(0)
+      zip('whole.zip', ['d.csv'])
+      const whole = {
+        'bad.csv.gz': gzipSync(CSV),
+        'bad.csv.zst': readFileSync(place.path('whole.csv.zst')),
+        'bad.zip': readFileSync(place.path('whole.zip')),
+      }
+      for (const [name, bytes] of Object.entries(whole)) {
+        writeFileSync(place.path(name), how === 'cut' ? bytes.subarray(0, bytes.length - 100) : corrupted(bytes))
+        // Rubbish may show as a row that makes no sense before the checksum is reached.
+        const { code, result } = await place.copy(name, `s3://${bucket}/out.jsonl`)
+        expect({ name, code: [1, 2].includes(code ?? 0), error: result.error?.code }).toEqual({
+          name,
+          code: true,
+          error: expect.stringMatching(/SLUICE_(COMPRESSION|ARCHIVE_ENTRY|CSV|ENCODING)/) as string,
+        })
+        const bytesOnly = await place.sluice(['cat', name])
+        expect(bytesOnly.code).not.toBe(0)
+        expect(bytesOnly.stderr).toMatch(/SLUICE_(COMPRESSION|ARCHIVE_ENTRY)/)
+        await nothingLeft()
+      }
+    },
+  )
 
   it('two data files in a zip: the error names both, and --entry chooses', async () => {
     zip('two.zip', ['one.csv', 'two.csv'])

@@ -42,7 +42,13 @@ describe.each(['completed', 'end'] as const)('killed when the output was there, 
       expect(first.code).toBe(0)
       forgetTheEnd(first.result.jobId, from)
       const { code, result } = await place.resume(first.result.jobId)
-      expect({ sink, code, error: result.error, bytes: result.bytesWritten, outputs: result.outputs.length }).toEqual({ sink, code: 0, error: undefined, bytes: bytes.length, outputs: 1 })
+      expect({ sink, code, error: result.error, bytes: result.bytesWritten, outputs: result.outputs.length }).toEqual({
+        sink,
+        code: 0,
+        error: undefined,
+        bytes: bytes.length,
+        outputs: 1,
+      })
     }
     expect(hash(readFileSync(place.path('out.bin')))).toBe(hash(bytes))
     expect(hash(await objectOf(store, `/${bucket}/out.bin`))).toBe(hash(bytes))
@@ -50,21 +56,29 @@ describe.each(['completed', 'end'] as const)('killed when the output was there, 
     expect(await uploadsIn(store, bucket)).toEqual([])
   })
 
-  it.each(['fail', 'overwrite', 'skip'] as const)('rows to a file and to S3 in several parts, --if-exists %s', async (ifExists) => {
-    writeFileSync(place.path('in.csv'), CSV)
-    for (const sink of ['out.jsonl', `s3://${bucket}/out.jsonl`]) {
-      const first = await place.copy('in.csv', sink, '--if-exists', ifExists, '--part-size', '5MiB')
-      expect(first.code).toBe(0)
-      forgetTheEnd(first.result.jobId, from)
-      const { code, result } = await place.resume(first.result.jobId)
-      expect({ sink, code, error: result.error }).toEqual({ sink, code: 0, error: undefined })
-      expect(result).toMatchObject({ rowsRead: ROWS, rowsWritten: ROWS, bytesWritten: first.result.bytesWritten, outputs: [{ rows: ROWS, bytes: JSONL.length }] })
-    }
-    expect(hash(readFileSync(place.path('out.jsonl')))).toBe(hash(Buffer.from(JSONL)))
-    expect(hash(await objectOf(store, `/${bucket}/out.jsonl`))).toBe(hash(Buffer.from(JSONL)))
-    expect(readdirSync(place.folder).sort()).toEqual(['in.csv', 'out.jsonl', 'state'])
-    expect(await uploadsIn(store, bucket)).toEqual([])
-  })
+  it.each(['fail', 'overwrite', 'skip'] as const)(
+    'rows to a file and to S3 in several parts, --if-exists %s',
+    async (ifExists) => {
+      writeFileSync(place.path('in.csv'), CSV)
+      for (const sink of ['out.jsonl', `s3://${bucket}/out.jsonl`]) {
+        const first = await place.copy('in.csv', sink, '--if-exists', ifExists, '--part-size', '5MiB')
+        expect(first.code).toBe(0)
+        forgetTheEnd(first.result.jobId, from)
+        const { code, result } = await place.resume(first.result.jobId)
+        expect({ sink, code, error: result.error }).toEqual({ sink, code: 0, error: undefined })
+        expect(result).toMatchObject({
+          rowsRead: ROWS,
+          rowsWritten: ROWS,
+          bytesWritten: first.result.bytesWritten,
+          outputs: [{ rows: ROWS, bytes: JSONL.length }],
+        })
+      }
+      expect(hash(readFileSync(place.path('out.jsonl')))).toBe(hash(Buffer.from(JSONL)))
+      expect(hash(await objectOf(store, `/${bucket}/out.jsonl`))).toBe(hash(Buffer.from(JSONL)))
+      expect(readdirSync(place.folder).sort()).toEqual(['in.csv', 'out.jsonl', 'state'])
+      expect(await uploadsIn(store, bucket)).toEqual([])
+    },
+  )
 })
 
 describe('another file in the place of ours', () => {
@@ -98,7 +112,9 @@ describe('copies to files that are killed at random moments', () => {
       if (result.error?.code === 'SLUICE_JOB_UNKNOWN') continue
       expect({ code, error: result.error }).toEqual({ code: 0, error: undefined })
       expect(hash(readFileSync(place.path(sink)))).toBe(hash(source === 'in.bin' ? bytes : Buffer.from(JSONL)))
-      expect(readdirSync(place.folder).filter((name) => name !== 'state' && !/^out\d\.(bin|jsonl)$/.test(name))).toEqual([])
+      expect(
+        readdirSync(place.folder).filter((name) => name !== 'state' && !/^out\d\.(bin|jsonl)$/.test(name)),
+      ).toEqual([])
     }
   })
 })

@@ -4,7 +4,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHttpFaultProxy, type HttpFaultProxy, type HttpFaultRule } from '../support/fault-proxy-http.ts'
 import { freshBucket, sharedServices } from '../support/services.ts'
-import { hash, isThere, keysIn, makePlace, MIB, noise, objectOf, putObject, until, uploadsIn, WatchedPattern } from './bytes-place.ts'
+import {
+  hash,
+  isThere,
+  keysIn,
+  makePlace,
+  MIB,
+  noise,
+  objectOf,
+  putObject,
+  until,
+  uploadsIn,
+  WatchedPattern,
+} from './bytes-place.ts'
 import type { Place } from './bytes-place.ts'
 import { ended } from './cli-process.ts'
 
@@ -27,11 +39,16 @@ afterEach(async () => {
 })
 
 const PART = /partNumber=/
-const partPuts = (): number => proxy.requests.filter(({ method, url, status }) => method === 'PUT' && PART.test(url) && status === 200).length
+const partPuts = (): number =>
+  proxy.requests.filter(({ method, url, status }) => method === 'PUT' && PART.test(url) && status === 200).length
 const jobIds = (): string[] => readdirSync(join(place.folder, 'state', 'sluice', 'jobs')).sort()
 
 /** Starts a copy, and kills it once a request has come to the proxy; `settled` waits for what the store does with it. */
-async function killAt(words: readonly string[], rule: Omit<HttpFaultRule, 'url'> & { url: RegExp }, settled: () => Promise<boolean> | boolean): Promise<string> {
+async function killAt(
+  words: readonly string[],
+  rule: Omit<HttpFaultRule, 'url'> & { url: RegExp },
+  settled: () => Promise<boolean> | boolean,
+): Promise<string> {
   const before = jobIdsOrNone()
   const watched = new WatchedPattern(rule.url, rule.nth)
   const remove = proxy.add({ ...rule, url: watched })
@@ -81,7 +98,11 @@ describe('a copy to S3 that is killed and resumed', () => {
     ['before Create', { method: 'POST', url: CREATE, answer: 'stall' }, () => true],
     ['after Create, its answer unseen', { method: 'POST', url: CREATE, answer: 'stall', forward: true }, hasUpload],
     ['before Complete', { method: 'POST', url: COMPLETE, answer: 'stall' }, hasUpload],
-    ['after Complete, its answer unseen', { method: 'POST', url: COMPLETE, answer: 'stall', forward: true }, () => isThere(store, `/${bucket}/out.bin`)],
+    [
+      'after Complete, its answer unseen',
+      { method: 'POST', url: COMPLETE, answer: 'stall', forward: true },
+      () => isThere(store, `/${bucket}/out.bin`),
+    ],
   ]
 
   it.each(MOMENTS)('%s', async (_, rule, settled) => {
@@ -89,13 +110,22 @@ describe('a copy to S3 that is killed and resumed', () => {
     const sent = partPuts()
     const { code, result, stderr } = await place.resume(id)
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
-    expect(result).toMatchObject({ status: 'done', runs: 2, bytesWritten: SIZE, outputs: [{ url: target(), bytes: SIZE }] })
+    expect(result).toMatchObject({
+      status: 'done',
+      runs: 2,
+      bytesWritten: SIZE,
+      outputs: [{ url: target(), bytes: SIZE }],
+    })
     await expectWhole()
     expect(partPuts()).toBe(rule.url === CREATE ? sent + PARTS : PARTS)
   })
 
   it('between parts: those that are there are not sent again', async () => {
-    const id = await killAt(words('--parallelism', '1'), { method: 'PUT', url: PART, nth: 4, answer: 'stall' }, hasUpload)
+    const id = await killAt(
+      words('--parallelism', '1'),
+      { method: 'PUT', url: PART, nth: 4, answer: 'stall' },
+      hasUpload,
+    )
     expect(partPuts()).toBe(3)
     const { code, result } = await place.resume(id)
     expect({ code, bytes: result.bytesWritten }).toEqual({ code: 0, bytes: SIZE })
@@ -150,7 +180,11 @@ describe('a copy to S3 that is killed and resumed', () => {
 
   it('S3 to a file', async () => {
     await putObject(store, `/${bucket}/in.bin`, bytes)
-    const id = await killAt([`s3://${bucket}/in.bin`, 'out.bin'], { method: 'GET', url: /in\.bin/, nth: 2, answer: 'stall' }, () => true)
+    const id = await killAt(
+      [`s3://${bucket}/in.bin`, 'out.bin'],
+      { method: 'GET', url: /in\.bin/, nth: 2, answer: 'stall' },
+      () => true,
+    )
     expect(readdirSync(place.folder)).not.toContain('out.bin')
     expect((await place.resume(id)).code).toBe(0)
     const { readFileSync } = await import('node:fs')
@@ -168,15 +202,27 @@ describe('small and many outputs that are killed and resumed', () => {
   ])('%d bytes by one PUT, answer lost after the store had it: %s', async (size, forward) => {
     const bytes = noise(size)
     writeFileSync(place.path('in.bin'), bytes)
-    const id = await killAt(['in.bin', `s3://${bucket}/small`], { method: 'PUT', url: /small/, answer: 'stall', forward }, () => !forward || isThere(store, `/${bucket}/small`))
+    const id = await killAt(
+      ['in.bin', `s3://${bucket}/small`],
+      { method: 'PUT', url: /small/, answer: 'stall', forward },
+      () => !forward || isThere(store, `/${bucket}/small`),
+    )
     const { code, result } = await place.resume(id)
-    expect({ code, error: result.error, bytes: result.bytesWritten }).toEqual({ code: 0, error: undefined, bytes: size })
+    expect({ code, error: result.error, bytes: result.bytesWritten }).toEqual({
+      code: 0,
+      error: undefined,
+      bytes: size,
+    })
     expect(hash(await objectOf(store, `/${bucket}/small`))).toBe(hash(bytes))
   })
 
   it("another's object of the same size is not taken for ours", async () => {
     writeFileSync(place.path('in.bin'), 'ours!!')
-    const id = await killAt(['in.bin', `s3://${bucket}/small`], { method: 'PUT', url: /small/, answer: 'stall' }, () => true)
+    const id = await killAt(
+      ['in.bin', `s3://${bucket}/small`],
+      { method: 'PUT', url: /small/, answer: 'stall' },
+      () => true,
+    )
     await putObject(store, `/${bucket}/small`, 'theirs')
     const { code, result } = await place.resume(id)
     expect([code, result.error?.code]).toEqual([2, 'SLUICE_EXISTS'])
@@ -187,25 +233,38 @@ describe('small and many outputs that are killed and resumed', () => {
     const names = Array.from({ length: 12 }, (_, i) => `f${String(i).padStart(2, '0')}`)
     for (const name of names) await putObject(store, `/${bucket}/p/${name}`, `new ${name}`)
     for (const name of ['f03', 'f11']) await putObject(store, `/${bucket}/x/${name}`, 'old')
-    const id = await killAt([`s3://${bucket}/p/`, `s3://${bucket}/x/`, '--if-exists', 'skip'], { method: 'PUT', url: /x\/f/, nth: 6, times: Infinity, answer: 'stall', forward: true }, () => true)
+    const id = await killAt(
+      [`s3://${bucket}/p/`, `s3://${bucket}/x/`, '--if-exists', 'skip'],
+      { method: 'PUT', url: /x\/f/, nth: 6, times: Infinity, answer: 'stall', forward: true },
+      () => true,
+    )
     proxy.clear()
     const before = (await keysIn(store, bucket)).filter((key) => key.startsWith('x/'))
     expect(before.length).toBeGreaterThanOrEqual(7)
     const { code, result } = await place.resume(id)
     expect({ code, error: result.error }).toEqual({ code: 0, error: undefined })
-    for (const name of names) expect((await objectOf(store, `/${bucket}/x/${name}`)).toString()).toBe(['f03', 'f11'].includes(name) ? 'old' : `new ${name}`)
+    for (const name of names)
+      expect((await objectOf(store, `/${bucket}/x/${name}`)).toString()).toBe(
+        ['f03', 'f11'].includes(name) ? 'old' : `new ${name}`,
+      )
   })
 })
 
 describe('a conversion to S3 that is killed and resumed', () => {
   const JSONL = Array.from({ length: 1000 }, (_, i) => `{"id":"${i}"}\n`).join('')
-  beforeEach(() => writeFileSync(place.path('in.csv'), `id\n${Array.from({ length: 1000 }, (_, i) => `${i}\n`).join('')}`))
+  beforeEach(() =>
+    writeFileSync(place.path('in.csv'), `id\n${Array.from({ length: 1000 }, (_, i) => `${i}\n`).join('')}`),
+  )
 
   it.each([
     ['before its PUT', false],
     ['after its PUT, the answer unseen', true],
   ])('%s', async (_, forward) => {
-    const id = await killAt(['in.csv', `s3://${bucket}/out.jsonl`], { method: 'PUT', url: /out\.jsonl/, answer: 'stall', forward }, () => !forward || isThere(store, `/${bucket}/out.jsonl`))
+    const id = await killAt(
+      ['in.csv', `s3://${bucket}/out.jsonl`],
+      { method: 'PUT', url: /out\.jsonl/, answer: 'stall', forward },
+      () => !forward || isThere(store, `/${bucket}/out.jsonl`),
+    )
     const { code, result, stderr } = await place.resume(id)
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
     expect(result).toMatchObject({ rowsRead: 1000, rowsWritten: 1000, runs: 2 })

@@ -2,7 +2,18 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHttpFaultProxy, type HttpFaultProxy } from '../support/fault-proxy-http.ts'
 import { freshBucket, sharedServices } from '../support/services.ts'
-import { hash, keysIn, lastJson, makePlace, MIB, noise, objectOf, putObject, uploadsIn, WatchedPattern } from './bytes-place.ts'
+import {
+  hash,
+  keysIn,
+  lastJson,
+  makePlace,
+  MIB,
+  noise,
+  objectOf,
+  putObject,
+  uploadsIn,
+  WatchedPattern,
+} from './bytes-place.ts'
 import type { Place } from './bytes-place.ts'
 import { ended } from './cli-process.ts'
 
@@ -27,34 +38,56 @@ describe('signals while bytes are copied', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s while the server stalls: code %d, the command to resume, and resume completes', async (signal, expected) => {
-    const stalled = new WatchedPattern(/partNumber=/, 3)
-    proxy.add({ method: 'PUT', url: stalled, nth: 3, answer: 'stall' })
-    const child = place.start(['copy', 'in.bin', `s3://${bucket}/out.bin`, '--part-size', '5MiB', '--parallelism', '1', '--json'])
-    const end = ended(child)
-    await stalled.hit
-    const beganMs = performance.now()
-    child.kill(signal)
-    const { code, stdout, stderr } = await end
-    expect(performance.now() - beganMs).toBeLessThan(10_000)
-    expect(code).toBe(expected)
-    const result = lastJson(stdout)
-    expect(result).toMatchObject({ status: 'stopped', error: { code: 'SLUICE_INTERRUPTED' } })
-    expect(stderr).toContain(`sluice resume ${result.jobId}`)
-    const resumed = await place.resume(result.jobId)
-    expect([resumed.code, resumed.result.bytesWritten]).toEqual([0, bytes.length])
-    expect(hash(await objectOf(store, `/${bucket}/out.bin`))).toBe(hash(bytes))
-    expect(await uploadsIn(store, bucket)).toEqual([])
-    const puts = proxy.requests.filter(({ method, url, status }) => method === 'PUT' && /partNumber/.test(url) && status === 200)
-    expect(puts).toHaveLength(5)
-  })
+  ] as const)(
+    '%s while the server stalls: code %d, the command to resume, and resume completes',
+    async (signal, expected) => {
+      const stalled = new WatchedPattern(/partNumber=/, 3)
+      proxy.add({ method: 'PUT', url: stalled, nth: 3, answer: 'stall' })
+      const child = place.start([
+        'copy',
+        'in.bin',
+        `s3://${bucket}/out.bin`,
+        '--part-size',
+        '5MiB',
+        '--parallelism',
+        '1',
+        '--json',
+      ])
+      const end = ended(child)
+      await stalled.hit
+      const beganMs = performance.now()
+      child.kill(signal)
+      const { code, stdout, stderr } = await end
+      expect(performance.now() - beganMs).toBeLessThan(10_000)
+      expect(code).toBe(expected)
+      const result = lastJson(stdout)
+      expect(result).toMatchObject({ status: 'stopped', error: { code: 'SLUICE_INTERRUPTED' } })
+      expect(stderr).toContain(`sluice resume ${result.jobId}`)
+      const resumed = await place.resume(result.jobId)
+      expect([resumed.code, resumed.result.bytesWritten]).toEqual([0, bytes.length])
+      expect(hash(await objectOf(store, `/${bucket}/out.bin`))).toBe(hash(bytes))
+      expect(await uploadsIn(store, bucket)).toEqual([])
+      const puts = proxy.requests.filter(
+        ({ method, url, status }) => method === 'PUT' && /partNumber/.test(url) && status === 200,
+      )
+      expect(puts).toHaveLength(5)
+    },
+  )
 
   it('a second signal ends it at once', async () => {
     const held = new WatchedPattern(/uploadId=/)
     proxy.add({ method: 'PUT', url: held, times: Infinity, answer: 'stall' })
     proxy.add({ method: 'DELETE', times: Infinity, answer: 'stall' })
     writeFileSync(place.path('in.csv'), `id\n${'123456789\n'.repeat(600_000)}`)
-    const child = place.start(['copy', 'in.csv', `s3://${bucket}/out.jsonl`, '--part-size', '5MiB', '--job-id', 'twice'])
+    const child = place.start([
+      'copy',
+      'in.csv',
+      `s3://${bucket}/out.jsonl`,
+      '--part-size',
+      '5MiB',
+      '--job-id',
+      'twice',
+    ])
     const end = ended(child)
     await held.hit
     const beganMs = performance.now()
