@@ -167,7 +167,7 @@ async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult>
   const earlier = earlierRuns(folder.entries)
   const replayable = source?.replayable ?? true
   // What a job had begun to move in an earlier run counts: then a failure to begin again is no usage error.
-  const rowsMoved = outcome.rowsRead > 0 || outcome.bytesWritten > 0 || earlier.runs > 1
+  const rowsMoved = outcome.began === true || outcome.rowsRead > 0 || outcome.bytesWritten > 0 || earlier.runs > 1
   const status = statusOf(outcome.error, { rowsMoved, resumable: replayable && folder.header.resumable })
   const own = { bytesRead: source?.bytesRead() ?? 0, retries: progressor.retries, throttles: progressor.throttles, wallMs: Math.round(progressor.elapsedMs()), cpuMs: Math.round(progressor.cpuMs()) }
   await folder.append({ kind: 'end', at: new Date().toISOString(), status, ...own })

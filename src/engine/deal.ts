@@ -30,6 +30,7 @@ export class Deal {
   readonly #waiting: LoadedExtent[] = []
   readonly #capacity: number
   readonly #wakeUps = new Set<() => void>()
+  #began = false
   #reading = 0
   #writing = 0
 
@@ -63,6 +64,11 @@ export class Deal {
   /** Partitions that are complete. */
   complete(): Partition[] {
     return [...this.#states.values()].filter((state) => state.outstanding === 0).map((state) => state.partition)
+  }
+
+  /** Whether rows were ever handed on, in this run. What was sealed may be void again by now. */
+  get began(): boolean {
+    return this.#began
   }
 
   get writing(): number {
@@ -107,6 +113,7 @@ export class Deal {
       await this.#changed()
     }
     signal.throwIfAborted()
+    this.#began = true
     const state = this.#states.get(extent.extent.partition)
     if (state !== undefined) state.outstanding += 1
     this.#waiting.push(extent)

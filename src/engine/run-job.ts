@@ -50,6 +50,8 @@ export interface Moved {
 
 export interface JobOutcome extends Moved {
   readonly outputs: readonly Output[]
+  /** Whether rows were handed to the sink, though nothing of them may count by now. */
+  readonly began?: boolean
   /** What ended the job before its time; null where all is done. */
   readonly error: SluiceError | null
 }
@@ -74,7 +76,7 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
     const error = toSluiceError(work.signal.aborted ? work.signal.reason : thrown)
     const resumable = work.source.replayable && error.exitClass(true) === 'resumable'
     await work.sink.abort(error, { resumable })
-    return { ...countMoved(deal.receipts()), outputs: [], error }
+    return { ...countMoved(deal.receipts()), outputs: [], error, began: deal.began }
   } finally {
     work.progressor.stop()
   }

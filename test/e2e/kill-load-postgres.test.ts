@@ -164,8 +164,8 @@ describe('--commit partition, killed and resumed', () => {
   })
 
   it('after the last COMMIT, before the result is written', async () => {
-    // What ends the job in the ledger is stalled once it is through.
-    proxy.add({ from: 'client', at: `SET state = 'done'`, when: 'after', action: 'stall' })
+    // The server's answer to what ends the job in the ledger.
+    proxy.add({ from: 'server', at: 'UPDATE 1\0', when: 'before', action: 'stall' })
     const faults = proxy.counters.faults
     await killWhen(ledger(), async () => {
       await proxy.until((c) => c.faults > faults)
