@@ -1,4 +1,4 @@
-import { open, readFile, rm } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SluiceError } from '../core/errors.ts'
 
@@ -11,18 +11,21 @@ import { SluiceError } from '../core/errors.ts'
  */
 export async function acquireLock(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, 'lock')
+  // Linked once it is whole: a lock that is still empty would be taken for a stale one.
+  const own = `${path}.${process.pid}.tmp`
   // Two tries: a stale lock is removed once.
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const handle = await open(path, 'wx', 0o600)
-      await handle.writeFile(JSON.stringify({ pid: process.pid, began: await processBegan(process.pid) }))
-      await handle.close()
+      await writeFile(own, JSON.stringify({ pid: process.pid, began: await processBegan(process.pid) }), { mode: 0o600 })
+      await link(own, path)
       return () => rm(path, { force: true })
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
         throw new SluiceError('SLUICE_STATE', `the job cannot be locked: ${String(error)}`, { where: { url: path }, cause: error })
       if (attempt > 0 || (await isLocked(folder))) throw new SluiceError('SLUICE_JOB_RUNNING', 'another process works on this job', { where: { url: folder } })
       await rm(path, { force: true })
+    } finally {
+      await rm(own, { force: true })
     }
   }
 }
