@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { SluiceError } from '../core/errors.ts'
 import type { Json, JobResult, JobStatus, Partition } from '../core/job.ts'
 import type { CopyOptions } from '../core/options.ts'
-import { acquireLock, isLocked } from './job-lock.ts'
+import { acquireLock, isLocked, releaseLock } from './job-lock.ts'
 
 /** What is known of a job when it begins. Never holds a secret: URLs are redacted. */
 export interface JobHeader {
@@ -54,16 +54,20 @@ export class JobFolder {
     if (!ID.test(header.jobId))
       throw new SluiceError('SLUICE_USAGE', `"${header.jobId}" cannot be a job id`, { hint: 'letters, digits, dots, dashes and underscores, 100 at most' })
     const path = join(stateDir, 'jobs', header.jobId)
+    // Made under another name and renamed once it is whole and locked: a kill in between leaves no half job behind.
+    const making = join(stateDir, 'jobs', `.${header.jobId}-${randomBytes(4).toString('hex')}`)
     try {
-      await mkdir(join(stateDir, 'jobs'), { recursive: true, mode: 0o700 })
-      await mkdir(path, { mode: 0o700 })
+      await mkdir(making, { recursive: true, mode: 0o700 })
+      await acquireLock(making)
+      await writeWhole(join(making, 'job.json'), JSON.stringify(header, null, 2))
+      await rename(making, path)
     } catch (error) {
-      if (isCode(error, 'EEXIST'))
+      await rm(making, { recursive: true, force: true })
+      if (isCode(error, 'EEXIST') || isCode(error, 'ENOTEMPTY'))
         throw new SluiceError('SLUICE_JOB_EXISTS', `job ${header.jobId} is there already`, { hint: `go on with it by --job-id ${header.jobId} --resume, or choose another id` })
       throw stateError(error, path)
     }
-    const release = await acquireLock(path)
-    await writeWhole(join(path, 'job.json'), JSON.stringify(header, null, 2))
+    const release = (): Promise<void> => releaseLock(path)
     if (header.resumable) await rememberFingerprint(stateDir, header)
     return new JobFolder(path, header, { entries: [], release })
   }
@@ -141,7 +145,7 @@ export async function viewJob(stateDir: string, jobId: string): Promise<JobView>
 export async function listJobIds(stateDir: string): Promise<readonly string[]> {
   try {
     const found = await readdir(join(stateDir, 'jobs'), { withFileTypes: true })
-    return found.filter((entry) => entry.isDirectory()).map((entry) => entry.name).toSorted()
+    return found.filter((entry) => entry.isDirectory() && ID.test(entry.name)).map((entry) => entry.name).toSorted()
   } catch (error) {
     if (isCode(error, 'ENOENT')) return []
     throw stateError(error, stateDir)

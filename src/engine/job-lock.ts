@@ -18,7 +18,7 @@ export async function acquireLock(folder: string): Promise<() => Promise<void>> 
     try {
       await writeFile(own, JSON.stringify({ pid: process.pid, began: await processBegan(process.pid) }), { mode: 0o600 })
       await link(own, path)
-      return () => rm(path, { force: true })
+      return () => releaseLock(folder)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
         throw new SluiceError('SLUICE_STATE', `the job cannot be locked: ${String(error)}`, { where: { url: path }, cause: error })
@@ -28,6 +28,11 @@ export async function acquireLock(folder: string): Promise<() => Promise<void>> 
       await rm(own, { force: true })
     }
   }
+}
+
+/** Gives a job's lock back. */
+export function releaseLock(folder: string): Promise<void> {
+  return rm(join(folder, 'lock'), { force: true })
 }
 
 /** Whether a live process holds the lock. */
