@@ -12,8 +12,12 @@ export async function run({ rounds }) {
   const hash = sh(`sha256sum < ${file}`)
   const peer = s5cmd()
   const name = peer === null ? 'aws-cli' : 's5cmd'
-  const peerCopy = (from, to) => (peer === null ? `${peerFolder()}/bin/aws s3 cp --quiet ${from} ${to}` : `${peer} --endpoint-url ${s3.endpoint} cp ${from} ${to} > /dev/null`)
-  const own = (from, to) => `${sluice()} copy ${from} ${to} --state-dir ${folder}/state --if-exists overwrite --new-job -q`
+  const peerCopy = (from, to) =>
+    peer === null
+      ? `${peerFolder()}/bin/aws s3 cp --quiet ${from} ${to}`
+      : `${peer} --endpoint-url ${s3.endpoint} cp ${from} ${to} > /dev/null`
+  const own = (from, to) =>
+    `${sluice()} copy ${from} ${to} --state-dir ${folder}/state --if-exists overwrite --new-job -q`
   const same = (path) => () => {
     if (sh(`sha256sum < ${path}`) !== hash) throw new Error(`${path} is not what was sent`)
   }
@@ -21,9 +25,24 @@ export async function run({ rounds }) {
   const down = join(folder, 'down.csv')
   const ways = [
     { name: 'sluice up', before: () => sh(`rm -f ${up}`), command: own(file, 's3://bench/up.csv'), check: same(up) },
-    { name: `${name} up`, before: () => sh(`rm -f ${up}`), command: peerCopy(file, 's3://bench/up.csv'), check: same(up) },
-    { name: 'sluice down', before: () => sh(`rm -f ${down}`), command: own('s3://bench/up.csv', down), check: same(down) },
-    { name: `${name} down`, before: () => sh(`rm -f ${down}`), command: peerCopy('s3://bench/up.csv', down), check: same(down) },
+    {
+      name: `${name} up`,
+      before: () => sh(`rm -f ${up}`),
+      command: peerCopy(file, 's3://bench/up.csv'),
+      check: same(up),
+    },
+    {
+      name: 'sluice down',
+      before: () => sh(`rm -f ${down}`),
+      command: own('s3://bench/up.csv', down),
+      check: same(down),
+    },
+    {
+      name: `${name} down`,
+      before: () => sh(`rm -f ${down}`),
+      command: peerCopy('s3://bench/up.csv', down),
+      check: same(down),
+    },
   ]
   const results = race({ rounds, env: s3.env, ways })
   const wanted = peer === null ? { up: 0.8, down: 0.8 } : { up: 1.15, down: 2 }

@@ -13,7 +13,9 @@ export async function run({ rounds }) {
   const s3 = await startS3(folder)
   const file = join(folder, 's3/bench/people.csv')
   const bytes = makePeople({ rows: ROWS, path: file })
-  sh(`head -n ${ROWS / 2 + 1} ${file} | tail -n +2 > ${folder}/half1.csv; tail -n +${ROWS / 2 + 2} ${file} > ${folder}/half2.csv; chmod -R a+rX ${folder}/half*.csv`)
+  sh(
+    `head -n ${ROWS / 2 + 1} ${file} | tail -n +2 > ${folder}/half1.csv; tail -n +${ROWS / 2 + 2} ${file} > ${folder}/half2.csv; chmod -R a+rX ${folder}/half*.csv`,
+  )
   pg.psql('CREATE TABLE people (id int, name varchar(20), age int)')
   const before = () => {
     pg.psql('TRUNCATE people')
@@ -30,11 +32,21 @@ export async function run({ rounds }) {
   const psqlCopy = (path) => `psql -X -q ${pg.url} -c "\\copy people from '${path}' with (format csv, header)"`
   const serverCopy = (half) => `psql -X -q ${pg.url} -c "COPY people FROM '${folder}/half${half}.csv' (FORMAT csv)"`
   const ways = [
-    { name: 'sluice, S3 → table', command: `${sluice()} copy s3://bench/people.csv '${table10}' --state-dir ${folder}/state --new-job -q` },
+    {
+      name: 'sluice, S3 → table',
+      command: `${sluice()} copy s3://bench/people.csv '${table10}' --state-dir ${folder}/state --new-job -q`,
+    },
     { name: 'psql \\copy of a local file', command: psqlCopy(file) },
     { name: 'DuckDB httpfs → postgres', command: `${peerFolder()}/bin/python ${duck}` },
     { name: 'two server-side COPYs (the limit)', command: `${serverCopy(1)} & ${serverCopy(2)}; wait $!; wait` },
-    ...(s5cmd() === null ? [] : [{ name: 's5cmd cp, then \\copy', command: `${s5cmd()} --endpoint-url ${s3.endpoint} cp s3://bench/people.csv ${folder}/down.csv > /dev/null && ${psqlCopy(`${folder}/down.csv`)}` }]),
+    ...(s5cmd() === null
+      ? []
+      : [
+          {
+            name: 's5cmd cp, then \\copy',
+            command: `${s5cmd()} --endpoint-url ${s3.endpoint} cp s3://bench/people.csv ${folder}/down.csv > /dev/null && ${psqlCopy(`${folder}/down.csv`)}`,
+          },
+        ]),
   ].map((way) => ({ ...way, before, check }))
   const results = race({ rounds, env: s3.env, ways })
   const own = results[0].runs

@@ -8,7 +8,10 @@ export async function run({ rounds }) {
   const folder = scratch()
   const pg = await startPostgres(folder)
   const s3 = await startS3(folder)
-  const sizes = [10_000_000, 95_000_000].map((rows) => ({ rows, bytes: makePeople({ rows, path: join(folder, `s3/bench/${rows}.csv`) }) }))
+  const sizes = [10_000_000, 95_000_000].map((rows) => ({
+    rows,
+    bytes: makePeople({ rows, path: join(folder, `s3/bench/${rows}.csv`) }),
+  }))
   pg.psql('CREATE UNLOGGED TABLE people (id int, name varchar(20), age int)')
   const load = ({ rows, bytes }) => ({
     name: `load of ${(bytes / 1e6).toFixed(0)} MB`,

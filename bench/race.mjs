@@ -7,7 +7,8 @@ import { join } from 'node:path'
 /** Runs a shell command, and fails where it does. @returns what it printed */
 export function sh(command, env = process.env) {
   const done = spawnSync('bash', ['-c', command], { env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
-  if (done.status !== 0) throw new Error(`${command}\nexit ${done.status}: ${done.stderr.slice(-2000)}${done.stdout.slice(-500)}`)
+  if (done.status !== 0)
+    throw new Error(`${command}\nexit ${done.status}: ${done.stderr.slice(-2000)}${done.stdout.slice(-500)}`)
   return done.stdout.trim()
 }
 
@@ -15,9 +16,18 @@ function timed(command, env) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-race-'))
   const report = join(folder, 'time')
   try {
-    const done = spawnSync('/usr/bin/time', ['-f', '%e %U %S %M', '-o', report, 'bash', '-c', command], { env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+    const done = spawnSync('/usr/bin/time', ['-f', '%e %U %S %M', '-o', report, 'bash', '-c', command], {
+      env,
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    })
     if (done.status !== 0) throw new Error(`${command}\nexit ${done.status}: ${done.stderr.slice(-2000)}`)
-    const [wall, user, system, kilobytes] = readFileSync(report, 'utf8').trim().split('\n').at(-1).split(' ').map(Number)
+    const [wall, user, system, kilobytes] = readFileSync(report, 'utf8')
+      .trim()
+      .split('\n')
+      .at(-1)
+      .split(' ')
+      .map(Number)
     return { wall, cpu: user + system, rss: kilobytes / 1024 }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -63,7 +73,11 @@ export function table(results) {
     const of = (key) => spread(runs.map((run) => run[key]))
     return `| ${name} | ${three(of('wall'))} | ${three(of('cpu'))} | ${of('rss').max.toFixed(0)} | ${runs.length} |`
   })
-  return ['| way | wall s (min / median / max) | client CPU s | peak RSS MiB | rounds |', '|---|---|---|---|---|', ...lines].join('\n')
+  return [
+    '| way | wall s (min / median / max) | client CPU s | peak RSS MiB | rounds |',
+    '|---|---|---|---|---|',
+    ...lines,
+  ].join('\n')
 }
 
 export function bars(list) {

@@ -6,7 +6,15 @@ import { machine } from './race.mjs'
 import { stopAll } from './services.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
-const NAMES = { load: 'S3 → PostgreSQL', checks: 'Values that COPY would alter', scanner: 'The boundary scanner', bytes: 'A file to S3 and back', link: 'Parts in flight', startup: 'Start-up', memory: 'Memory' }
+const NAMES = {
+  load: 'S3 → PostgreSQL',
+  checks: 'Values that COPY would alter',
+  scanner: 'The boundary scanner',
+  bytes: 'A file to S3 and back',
+  link: 'Parts in flight',
+  startup: 'Start-up',
+  memory: 'Memory',
+}
 
 async function bench(name, rounds) {
   process.stderr.write(`${name}\n`)
@@ -15,7 +23,10 @@ async function bench(name, rounds) {
     const text = name === 'scanner' ? scanner() : await (await import(`./${name}.bench.mjs`)).run({ rounds })
     const date = new Date().toISOString().slice(0, 10)
     mkdirSync(here('results'), { recursive: true })
-    writeFileSync(here(`results/${name}.md`), `## ${NAMES[name]}\n\n\`npm run bench -- ${name}\`, ${date}, ${machine()}.\n\n${text}\n`)
+    writeFileSync(
+      here(`results/${name}.md`),
+      `## ${NAMES[name]}\n\n\`npm run bench -- ${name}\`, ${date}, ${machine()}.\n\n${text}\n`,
+    )
     process.stdout.write(`${text}\n`)
   } finally {
     stopAll()
@@ -30,9 +41,17 @@ function scanner() {
 
 function writeResults() {
   const found = readdirSync(here('results')).filter((name) => name.endsWith('.md'))
-  const ordered = Object.keys(NAMES).map((name) => `${name}.md`).filter((name) => found.includes(name))
-  const intro = readFileSync(here('README.md'), 'utf8').split('\n## ')[0].replace(/^# .*\n/, '').trim()
-  writeFileSync(here('RESULTS.md'), `# Measured\n\n${intro}\n\n${ordered.map((name) => readFileSync(here(`results/${name}`), 'utf8').trim()).join('\n\n')}\n`)
+  const ordered = Object.keys(NAMES)
+    .map((name) => `${name}.md`)
+    .filter((name) => found.includes(name))
+  const intro = readFileSync(here('README.md'), 'utf8')
+    .split('\n## ')[0]
+    .replace(/^# .*\n/, '')
+    .trim()
+  writeFileSync(
+    here('RESULTS.md'),
+    `# Measured\n\n${intro}\n\n${ordered.map((name) => readFileSync(here(`results/${name}`), 'utf8').trim()).join('\n\n')}\n`,
+  )
 }
 
 const [wanted = '', rounds = '5'] = process.argv.slice(2)

@@ -26,7 +26,7 @@ function make(row) {
 /** Cuts the way the reader does: each block begins where a record does. */
 function boundaries(bytes) {
   const ends = []
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const cut = lastRecordEnd(bytes.subarray(at, at + CHUNK_BYTES), QUOTE)
     if (cut === 0) throw new Error(`no record ends in ${CHUNK_BYTES} bytes from ${at} on`)
     at += cut
@@ -41,7 +41,13 @@ function screened(bytes, ends) {
   for (const end of ends) {
     const block = bytes.subarray(at, end)
     const quoted = block.indexOf(QUOTE) >= 0
-    const found = screen(block, { delimiter: 44, quote: quoted ? QUOTE : -1, doubled: true, crlf: true, blankLines: false })
+    const found = screen(block, {
+      delimiter: 44,
+      quote: quoted ? QUOTE : -1,
+      doubled: true,
+      crlf: true,
+      blankLines: false,
+    })
     if (!found.clean) throw new Error('the data is clean, and was not found so')
     rows += found.records
     at = end

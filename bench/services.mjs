@@ -43,15 +43,30 @@ export async function startPostgres(folder) {
   sh(`su postgres -c "${bin}/pg_ctl -D ${data} -o '${settings}' -l ${data}/log -w start" >/dev/null`)
   cleanups.push(() => sh(`su postgres -c "${bin}/pg_ctl -D ${data} -m immediate stop" >/dev/null`))
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  return { url, port, psql: (sql) => sh(`psql -X -q -At -v ON_ERROR_STOP=1 ${url} -c "${sql}"`), data, version: sh(`psql -X -At ${url} -c 'show server_version'`) }
+  return {
+    url,
+    port,
+    psql: (sql) => sh(`psql -X -q -At -v ON_ERROR_STOP=1 ${url} -c "${sql}"`),
+    data,
+    version: sh(`psql -X -At ${url} -c 'show server_version'`),
+  }
 }
 
 export async function startS3(folder) {
   const port = await freePort()
   const data = join(folder, 's3')
   mkdirSync(join(data, 'bench'), { recursive: true })
-  run(versitygwProgram(), ['--port', `127.0.0.1:${port}`, 'posix', data], { ROOT_ACCESS_KEY: 'bench', ROOT_SECRET_KEY: 'benchbench' })
-  const env = { ...process.env, AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'benchbench', AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}` }
+  run(versitygwProgram(), ['--port', `127.0.0.1:${port}`, 'posix', data], {
+    ROOT_ACCESS_KEY: 'bench',
+    ROOT_SECRET_KEY: 'benchbench',
+  })
+  const env = {
+    ...process.env,
+    AWS_ACCESS_KEY_ID: 'bench',
+    AWS_SECRET_ACCESS_KEY: 'benchbench',
+    AWS_REGION: 'us-east-1',
+    AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}`,
+  }
   await answers(`http://127.0.0.1:${port}/`)
   return { port, env, data, endpoint: `http://127.0.0.1:${port}` }
 }
@@ -75,7 +90,10 @@ function run(program, args, env = {}) {
 
 async function answers(url) {
   for (let i = 0; i < 200; i += 1) {
-    const there = await fetch(url).then(() => true, () => false)
+    const there = await fetch(url).then(
+      () => true,
+      () => false,
+    )
     if (there) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -86,7 +104,9 @@ async function answers(url) {
 export function peerFolder() {
   const folder = join(root, '.tools', 'bench-venv')
   if (!existsSync(join(folder, 'bin/duckdb-ready'))) {
-    sh(`python3 -m venv ${folder} && ${folder}/bin/pip -q install duckdb==1.4.4 duckdb-ext-httpfs==1.4.4.20260205 duckdb-ext-postgres awscli`)
+    sh(
+      `python3 -m venv ${folder} && ${folder}/bin/pip -q install duckdb==1.4.4 duckdb-ext-httpfs==1.4.4.20260205 duckdb-ext-postgres awscli`,
+    )
     sh(`touch ${folder}/bin/duckdb-ready`)
   }
   return folder

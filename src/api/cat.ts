@@ -16,8 +16,15 @@ export async function cat(url: string, request: CatRequest): Promise<void> {
   const { options, stdout } = request
   const signal = request.signal ?? new AbortController().signal
   const connector = await connectorFor(url)
-  if (connector.openSource === undefined || connector.readDecompressed === undefined) throw new SluiceError('SLUICE_NOT_YET', `cat of ${connector.name} is specified and not built yet`)
-  const endpoint = endpointRequest(url, { options, env: request.env, reporter: new Progressor(undefined), signal, stdin: request.stdin })
+  if (connector.openSource === undefined || connector.readDecompressed === undefined)
+    throw new SluiceError('SLUICE_NOT_YET', `cat of ${connector.name} is specified and not built yet`)
+  const endpoint = endpointRequest(url, {
+    options,
+    env: request.env,
+    reporter: new Progressor(undefined),
+    signal,
+    stdin: request.stdin,
+  })
   if (request.as === undefined) {
     for await (const chunk of connector.readDecompressed(endpoint)) await write(stdout, chunk, signal)
     return
@@ -27,8 +34,10 @@ export async function cat(url: string, request: CatRequest): Promise<void> {
     const mapping = compileMapping(await source.describe({ signal }), options)
     const names = mapping.schema.columns.map((column) => column.name)
     const encoder = await connector.openEncoder?.(request.as, names)
-    if (encoder === undefined) throw new SluiceError('SLUICE_NOT_YET', `rows of ${connector.name} cannot be printed yet`)
-    for await (const batch of readRows(source, signal)) await write(stdout, encoder.encode(mapping.apply(batch)), signal)
+    if (encoder === undefined)
+      throw new SluiceError('SLUICE_NOT_YET', `rows of ${connector.name} cannot be printed yet`)
+    for await (const batch of readRows(source, signal))
+      await write(stdout, encoder.encode(mapping.apply(batch)), signal)
     await write(stdout, encoder.end(), signal)
   } finally {
     await source.close()

@@ -75,7 +75,9 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
   } catch (thrown) {
     const error = toSluiceError(around.signal.aborted ? around.signal.reason : thrown)
     // What earlier runs left stays for the next resume.
-    await sink?.abort(error, { resumable: earlierRuns(folder.entries).runs > 1 && error.exitClass(true) === 'resumable' })
+    await sink?.abort(error, {
+      resumable: earlierRuns(folder.entries).runs > 1 && error.exitClass(true) === 'resumable',
+    })
     outcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, bytesWritten: 0, outputs: [], error }
   } finally {
     await sink?.close().catch(() => undefined)
@@ -131,7 +133,10 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   return { partitions, mapping, form, source }
 }
 
-async function moveRows(ends: { source: Source; sink: Sink; prepared: Prepared }, session: Session): Promise<JobOutcome> {
+async function moveRows(
+  ends: { source: Source; sink: Sink; prepared: Prepared },
+  session: Session,
+): Promise<JobOutcome> {
   const { progressor, around, route } = session
   const { prepared, sink } = ends
   const { options } = around
@@ -139,7 +144,13 @@ async function moveRows(ends: { source: Source; sink: Sink; prepared: Prepared }
     ? prepared.partitions.reduce((sum, partition) => sum + (partition.bytes ?? 0), 0)
     : null
   if (!prepared.source.replayable) progressor.warn('the source can be read only once: this job cannot be resumed')
-  progressor.planned({ partitions: prepared.partitions.length, bytesTotal, lanes: sink.lanes.max, route: route.name, routeReason: route.reason })
+  progressor.planned({
+    partitions: prepared.partitions.length,
+    bytesTotal,
+    lanes: sink.lanes.max,
+    route: route.name,
+    routeReason: route.reason,
+  })
   progressor.phase('copying')
   return runJob({
     source: prepared.source,
@@ -169,7 +180,13 @@ async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult>
   // What a job had begun to move in an earlier run counts: then a failure to begin again is no usage error.
   const rowsMoved = outcome.began === true || outcome.rowsRead > 0 || outcome.bytesWritten > 0 || earlier.runs > 1
   const status = statusOf(outcome.error, { rowsMoved, resumable: replayable && folder.header.resumable })
-  const own = { bytesRead: source?.bytesRead() ?? 0, retries: progressor.retries, throttles: progressor.throttles, wallMs: Math.round(progressor.elapsedMs()), cpuMs: Math.round(progressor.cpuMs()) }
+  const own = {
+    bytesRead: source?.bytesRead() ?? 0,
+    retries: progressor.retries,
+    throttles: progressor.throttles,
+    wallMs: Math.round(progressor.elapsedMs()),
+    cpuMs: Math.round(progressor.cpuMs()),
+  }
   await folder.append({ kind: 'end', at: new Date().toISOString(), status, ...own })
   const result: JobResult = {
     jobId: folder.header.jobId,
@@ -230,8 +247,12 @@ function surroundings(request: CopyRequest, progressor: Progressor): Surrounding
 
 /** A masked password is taken out, so that PGPASSWORD or .pgpass is asked; a masked signature cannot be made up. */
 function withoutMask(url: string): string {
-  const open = url.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@]*):\*\*\*@/i, '$1@').replace(/([?&])password=\*\*\*(&|$)/g, '$1')
+  const open = url
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@]*):\*\*\*@/i, '$1@')
+    .replace(/([?&])password=\*\*\*(&|$)/g, '$1')
   if (open.includes('***') && !/^s3:/i.test(open))
-    throw new SluiceError('SLUICE_USAGE', `the URL of the job holds a secret, which is not kept: ${url}`, { hint: 'give the whole command again, with --job-id ID --resume' })
+    throw new SluiceError('SLUICE_USAGE', `the URL of the job holds a secret, which is not kept: ${url}`, {
+      hint: 'give the whole command again, with --job-id ID --resume',
+    })
   return open
 }

@@ -27,7 +27,22 @@ export interface Surroundings {
   readonly stateDir?: string | undefined
 }
 
-const TEXT_FLAGS = ['delimiter', 'quote', 'escape', 'header', 'columns', 'skipLines', 'null', 'empty', 'ragged', 'encoding', 'onInvalidUtf8', 'onNul', 'byPosition', 'entry'] as const
+const TEXT_FLAGS = [
+  'delimiter',
+  'quote',
+  'escape',
+  'header',
+  'columns',
+  'skipLines',
+  'null',
+  'empty',
+  'ragged',
+  'encoding',
+  'onInvalidUtf8',
+  'onNul',
+  'byPosition',
+  'entry',
+] as const
 
 /** What a connector opens an endpoint with. */
 export function endpointRequest(url: string, around: Surroundings): EndpointRequest {
@@ -51,17 +66,32 @@ export function endpointRequest(url: string, around: Surroundings): EndpointRequ
  */
 export async function chooseRoute(sourceUrl: string, sinkUrl: string, around: Surroundings): Promise<Route> {
   const [source, sink] = [await connectorFor(sourceUrl), await connectorFor(sinkUrl)]
-  if (source.openSource === undefined) throw new SluiceError('SLUICE_NOT_YET', `${source.name} as a source is specified and not built yet`)
-  if (sink.openSink === undefined) throw new SluiceError('SLUICE_NOT_YET', `${sink.name} as a sink is specified and not built yet`)
+  if (source.openSource === undefined)
+    throw new SluiceError('SLUICE_NOT_YET', `${source.name} as a source is specified and not built yet`)
+  if (sink.openSink === undefined)
+    throw new SluiceError('SLUICE_NOT_YET', `${sink.name} as a sink is specified and not built yet`)
   const { options } = around
   if (source.fileKind === undefined || sink.fileKind === undefined) {
     const { commit = 'job', mode = 'append' } = options
-    return { source, sink, raw: false, name: `${source.name} → ${sink.name} by COPY`, reason: `rows go into a table by COPY FROM STDIN; --mode ${mode}, --commit ${commit}` }
+    return {
+      source,
+      sink,
+      raw: false,
+      name: `${source.name} → ${sink.name} by COPY`,
+      reason: `rows go into a table by COPY FROM STDIN; --mode ${mode}, --commit ${commit}`,
+    }
   }
   const from = source.fileKind(endpointRequest(sourceUrl, around))
   const to = sink.fileKind(endpointRequest(sinkUrl, around))
   const why = rowsReason(from, to, options)
-  if (why === null) return { source, sink, raw: true, name: 'bytes', reason: 'format, compression and columns stay as they are: the bytes are copied' }
+  if (why === null)
+    return {
+      source,
+      sink,
+      raw: true,
+      name: 'bytes',
+      reason: 'format, compression and columns stay as they are: the bytes are copied',
+    }
   return { source, sink, raw: false, name: 'rows → file', reason: why }
 }
 
@@ -73,13 +103,20 @@ interface Kind {
 /** Why rows must be read and written anew; null where bytes can be copied as they are. */
 function rowsReason(from: Kind, to: Kind, options: CopyOptions): string | null {
   if (options.sourceFormat === 'raw' || options.sinkFormat === 'raw') return null
-  const source = { format: options.sourceFormat ?? from.format, compression: options.sourceCompression ?? from.compression }
+  const source = {
+    format: options.sourceFormat ?? from.format,
+    compression: options.sourceCompression ?? from.compression,
+  }
   const sink = { format: options.sinkFormat ?? to.format, compression: options.sinkCompression ?? to.compression }
   if (mapsColumns(options)) return 'the flags choose or change columns'
   const shaped = TEXT_FLAGS.find((flag) => options[flag] !== undefined)
-  if (shaped !== undefined) return `--${shaped.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} is about rows`
-  if (sink.format !== 'raw' && source.format !== 'raw' && sink.format !== source.format) return `${source.format} becomes ${sink.format}`
+  if (shaped !== undefined)
+    return `--${shaped.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} is about rows`
+  if (sink.format !== 'raw' && source.format !== 'raw' && sink.format !== source.format)
+    return `${source.format} becomes ${sink.format}`
   if (sink.format === 'raw' && options.sinkCompression === undefined) return null
   if (source.format === 'raw' && options.sourceCompression === undefined && source.compression === 'none') return null
-  return sink.compression === source.compression ? null : `compression ${source.compression} becomes ${sink.compression}`
+  return sink.compression === source.compression
+    ? null
+    : `compression ${source.compression} becomes ${sink.compression}`
 }

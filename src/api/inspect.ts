@@ -22,7 +22,13 @@ const LOOKED_ROWS = 10_000
 export async function inspect(url: string, request: InspectRequest): Promise<InspectResult> {
   const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(undefined)
-  const around: Surroundings = { options: request.options, env: request.env, reporter: progressor, signal, stdin: request.stdin }
+  const around: Surroundings = {
+    options: request.options,
+    env: request.env,
+    reporter: progressor,
+    signal,
+    stdin: request.stdin,
+  }
   const connector = await connectorFor(url)
   const endpoint = endpointRequest(url, around)
   if (connector.describeTable !== undefined) {
@@ -63,7 +69,11 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
   }
 }
 
-async function lookAt(source: Source, request: InspectRequest, signal: AbortSignal): Promise<Pick<InspectResult, 'columns' | 'sample' | 'counts' | 'profile'> & { inferred: readonly Column[] }> {
+async function lookAt(
+  source: Source,
+  request: InspectRequest,
+  signal: AbortSignal,
+): Promise<Pick<InspectResult, 'columns' | 'sample' | 'counts' | 'profile'> & { inferred: readonly Column[] }> {
   const wanted = request.rows ?? SAMPLE_ROWS
   const full = request.full === true
   const schema = await source.describe({ signal })
@@ -97,5 +107,13 @@ async function ddlFor(columns: readonly Column[], name: string): Promise<string 
 function tableName(url: string): string {
   const table = /[?&]table=([^&]+)/.exec(url)?.[1]?.split('.').at(-1)
   const last = url.split(/[?#]/)[0]?.replace(/\/$/, '').split('/').at(-1) ?? ''
-  return table ?? (last.replace(/\..*$/, '').toLowerCase().replaceAll(/[^a-z0-9_]+/g, '_').replaceAll(/^_|_$/g, '') || 'data')
+  return (
+    table ??
+    (last
+      .replace(/\..*$/, '')
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9_]+/g, '_')
+      .replaceAll(/^_|_$/g, '') ||
+      'data')
+  )
 }

@@ -11,14 +11,25 @@ import { isReplayableUrl } from './replayable.ts'
 import type { CopyRequest } from './requests.ts'
 
 /** Options that do not change what a job does, only how fast or how it is told: a resume may set them anew. */
-const FREE_OPTIONS: readonly (keyof CopyOptions)[] = ['retryFor', 'concurrency', 'workers', 'maxMemory', 'parallelism', 'yes', 'profile']
+const FREE_OPTIONS: readonly (keyof CopyOptions)[] = [
+  'retryFor',
+  'concurrency',
+  'workers',
+  'maxMemory',
+  'parallelism',
+  'yes',
+  'profile',
+]
 
 /** What a job is known by when it is started again. */
 export function fingerprintOf(source: string, sink: string, options: CopyOptions): string {
   const kept = Object.entries(options)
     .filter(([name, value]) => value !== undefined && !FREE_OPTIONS.some((free) => free === name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return createHash('sha256').update(JSON.stringify([redactUrl(source), redactUrl(sink), kept])).digest('hex').slice(0, 32)
+  return createHash('sha256')
+    .update(JSON.stringify([redactUrl(source), redactUrl(sink), kept]))
+    .digest('hex')
+    .slice(0, 32)
 }
 
 /**
@@ -26,19 +37,26 @@ export function fingerprintOf(source: string, sink: string, options: CopyOptions
  *
  * @throws SLUICE_JOB_EXISTS, SLUICE_JOB_UNKNOWN, SLUICE_JOB_RUNNING, SLUICE_STATE
  */
-export async function openJobFolder(request: CopyRequest, supersede: (folder: JobFolder) => Promise<void>): Promise<JobFolder> {
+export async function openJobFolder(
+  request: CopyRequest,
+  supersede: (folder: JobFolder) => Promise<void>,
+): Promise<JobFolder> {
   const { source, sink, options, stateDir } = request
   if (request.resume === true) {
-    if (request.jobId === undefined) throw new SluiceError('SLUICE_USAGE', '--resume needs --job-id', { hint: 'sluice jobs lists the ids' })
+    if (request.jobId === undefined)
+      throw new SluiceError('SLUICE_USAGE', '--resume needs --job-id', { hint: 'sluice jobs lists the ids' })
     return openOrAdopt(request, request.jobId)
   }
   const fingerprint = fingerprintOf(source, sink, options)
   const unfinished = await findUnfinished(stateDir, fingerprint)
   if (unfinished !== null) {
     const { jobId } = unfinished.header
-    if (unfinished.running) throw new SluiceError('SLUICE_JOB_RUNNING', `job ${jobId} for the same source and sink is running`)
+    if (unfinished.running)
+      throw new SluiceError('SLUICE_JOB_RUNNING', `job ${jobId} for the same source and sink is running`)
     if (request.newJob !== true)
-      throw new SluiceError('SLUICE_JOB_EXISTS', `job ${jobId} for the same source and sink is unfinished`, { hint: `sluice resume ${jobId} goes on with it; --new-job starts over` })
+      throw new SluiceError('SLUICE_JOB_EXISTS', `job ${jobId} for the same source and sink is unfinished`, {
+        hint: `sluice resume ${jobId} goes on with it; --new-job starts over`,
+      })
     const old = await JobFolder.open(stateDir, jobId)
     try {
       await supersede(old)
@@ -74,7 +92,11 @@ function newHeader(request: CopyRequest, jobId: string): JobHeader {
 }
 
 /** What the sink keeps in the job's folder. */
-export function sinkContext(folder: JobFolder, request: { newJob?: boolean | undefined; resume?: boolean | undefined }, progressor: Progressor): SinkContext {
+export function sinkContext(
+  folder: JobFolder,
+  request: { newJob?: boolean | undefined; resume?: boolean | undefined },
+  progressor: Progressor,
+): SinkContext {
   const recorded = folder.entries.flatMap((entry): Json[] => (entry.kind === 'sink' ? [entry.entry] : []))
   return {
     jobId: folder.header.jobId,
@@ -92,7 +114,14 @@ export function sinkContext(folder: JobFolder, request: { newJob?: boolean | und
 }
 
 /** Sums over earlier runs of the job. */
-export function earlierRuns(entries: readonly JobEntry[]): { runs: number; bytesRead: number; retries: number; throttles: number; wallMs: number; cpuMs: number } {
+export function earlierRuns(entries: readonly JobEntry[]): {
+  runs: number
+  bytesRead: number
+  retries: number
+  throttles: number
+  wallMs: number
+  cpuMs: number
+} {
   const sums = { runs: 0, bytesRead: 0, retries: 0, throttles: 0, wallMs: 0, cpuMs: 0 }
   for (const entry of entries) {
     if (entry.kind === 'run') sums.runs += 1

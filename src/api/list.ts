@@ -10,5 +10,13 @@ export async function* list(url: string, request: ReadRequest): AsyncGenerator<O
   const signal = request.signal ?? new AbortController().signal
   const connector = await connectorFor(url)
   if (connector.list === undefined) throw new SluiceError('SLUICE_USAGE', `${connector.name} has nothing to list`)
-  yield* connector.list(endpointRequest(url, { options: request.options, env: request.env, reporter: new Progressor(undefined), signal, stdin: request.stdin }))
+  yield* connector.list(
+    endpointRequest(url, {
+      options: request.options,
+      env: request.env,
+      reporter: new Progressor(undefined),
+      signal,
+      stdin: request.stdin,
+    }),
+  )
 }

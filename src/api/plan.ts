@@ -20,20 +20,38 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
   const { options } = request
   const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(request.onEvent)
-  const around = { options, env: request.env, reporter: progressor, signal, stdin: request.stdin, stdout: request.stdout, stateDir: request.stateDir }
+  const around = {
+    options,
+    env: request.env,
+    reporter: progressor,
+    signal,
+    stdin: request.stdin,
+    stdout: request.stdout,
+    stateDir: request.stateDir,
+  }
   const route = await chooseRoute(request.source, request.sink, around)
   const source = await route.source.openSource?.(endpointRequest(request.source, around))
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
-  const sinkRequest = { ...endpointRequest(request.sink, around), context: planContext(progressor), sourceUrl: request.source, raw: route.raw, tellSql: () => undefined }
+  const sinkRequest = {
+    ...endpointRequest(request.sink, around),
+    context: planContext(progressor),
+    sourceUrl: request.source,
+    raw: route.raw,
+    tellSql: () => undefined,
+  }
   const sink = await route.sink.openSink?.(sinkRequest)
   try {
     const partitions = await source.plan({ signal })
     const described = route.raw ? { columns: [], named: false } : await source.describe({ signal })
     const mapping = compileMapping(described, options)
-    const inferred = options.create === true && !route.raw ? (await inferSource(source, { mapping, typed: described.typed === true, partitions, signal })).schema : mapping.schema
+    const inferred =
+      options.create === true && !route.raw
+        ? (await inferSource(source, { mapping, typed: described.typed === true, partitions, signal })).schema
+        : mapping.schema
     if (sink === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.sink.name} is no sink`)
     const sql = (await route.sink.planSql?.(sinkRequest, inferred)) ?? []
-    const parts = route.sink.planSql === undefined ? await partsOf(sink, { partitions, inferred, raw: route.raw }, signal) : null
+    const parts =
+      route.sink.planSql === undefined ? await partsOf(sink, { partitions, inferred, raw: route.raw }, signal) : null
     const { concurrency = 'auto' } = options
     return {
       source: redactUrl(request.source),
@@ -45,7 +63,11 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
       partBytes: parts?.bytes ?? null,
       parts: parts?.count ?? null,
       sql,
-      columns: inferred.columns.map((column, i) => ({ source: described.columns[i]?.name ?? null, sink: column.name, type: column.nativeType ?? column.type ?? null })),
+      columns: inferred.columns.map((column, i) => ({
+        source: described.columns[i]?.name ?? null,
+        sink: column.name,
+        type: column.nativeType ?? column.type ?? null,
+      })),
       warnings: [...progressor.warnings],
     }
   } finally {
@@ -54,13 +76,25 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
   }
 }
 
-async function partsOf(sink: Sink, what: { partitions: readonly Partition[]; inferred: Schema; raw: boolean }, signal: AbortSignal): Promise<{ bytes: number; count: number | null } | null> {
+async function partsOf(
+  sink: Sink,
+  what: { partitions: readonly Partition[]; inferred: Schema; raw: boolean },
+  signal: AbortSignal,
+): Promise<{ bytes: number; count: number | null } | null> {
   if (!what.raw) return null
-  await sink.prepare({ schema: what.inferred, partitions: what.partitions, form: 'bytes', replayable: true }, { signal })
+  await sink.prepare(
+    { schema: what.inferred, partitions: what.partitions, form: 'bytes', replayable: true },
+    { signal },
+  )
   if (!sink.extentBytes.exact) return null
   const bytes = sink.extentBytes.target
-  const counts = what.partitions.map((partition) => (partition.bytes === null ? null : Math.max(1, Math.ceil(partition.bytes / bytes))))
-  return { bytes, count: counts.every((count) => count !== null) ? counts.reduce((sum, count) => sum + count, 0) : null }
+  const counts = what.partitions.map((partition) =>
+    partition.bytes === null ? null : Math.max(1, Math.ceil(partition.bytes / bytes)),
+  )
+  return {
+    bytes,
+    count: counts.every((count) => count !== null) ? counts.reduce((sum, count) => sum + count, 0) : null,
+  }
 }
 
 /** A sink's context where nothing is written and nothing kept. */

@@ -136,9 +136,18 @@ export interface JobSummary {
 
 export interface JobDetail extends JobSummary {
   readonly options: CopyOptions
-  readonly runs: readonly { readonly startedAt: string; readonly endedAt: string | null; readonly status: string | null }[]
+  readonly runs: readonly {
+    readonly startedAt: string
+    readonly endedAt: string | null
+    readonly status: string | null
+  }[]
   readonly result: JobResult | null
-  readonly partitions: readonly { readonly url: string; readonly bytes: number | null; readonly rows: number | null; readonly done: boolean }[]
+  readonly partitions: readonly {
+    readonly url: string
+    readonly bytes: number | null
+    readonly rows: number | null
+    readonly done: boolean
+  }[]
   readonly resumeCommand: string | null
 }
 

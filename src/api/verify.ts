@@ -25,13 +25,27 @@ export async function verify(sourceUrl: string, sinkUrl: string, request: Verify
   requireBuilt({ ...request.options, yes: true })
   const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(request.onEvent)
-  const around: Surroundings = { options: request.options, env: request.env, reporter: progressor, signal, stdin: request.stdin, stateDir: request.stateDir }
+  const around: Surroundings = {
+    options: request.options,
+    env: request.env,
+    reporter: progressor,
+    signal,
+    stdin: request.stdin,
+    stateDir: request.stateDir,
+  }
   const sink = await connectorFor(sinkUrl)
   const from = { url: sourceUrl, request: endpointRequest(sourceUrl, around), connector: await connectorFor(sourceUrl) }
   const to = { url: sinkUrl, request: endpointRequest(sinkUrl, around), connector: sink }
-  if (sink.compareRows !== undefined) return compareWithSink(from, to, { limit: request.limit ?? 10, progressor, around })
+  if (sink.compareRows !== undefined)
+    return compareWithSink(from, to, { limit: request.limit ?? 10, progressor, around })
   const route = await chooseRoute(sourceUrl, sinkUrl, around)
-  return route.raw ? compareBytes(from, to, signal) : compareFiles(from, { ...to, request: { ...to.request, options: plainOptions(to.request) } }, { around, limit: request.limit ?? 10 })
+  return route.raw
+    ? compareBytes(from, to, signal)
+    : compareFiles(
+        from,
+        { ...to, request: { ...to.request, options: plainOptions(to.request) } },
+        { around, limit: request.limit ?? 10 },
+      )
 }
 
 interface End {
@@ -42,31 +56,67 @@ interface End {
 
 async function openSource(end: End): Promise<Source> {
   const source = await end.connector.openSource?.(end.request)
-  if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${end.connector.name} as a source is specified and not built yet`)
+  if (source === undefined)
+    throw new SluiceError('SLUICE_NOT_YET', `${end.connector.name} as a source is specified and not built yet`)
   return source
 }
 
-async function compareWithSink(from: End, to: End, o: { limit: number; progressor: Progressor; around: Surroundings }): Promise<VerifyResult> {
+async function compareWithSink(
+  from: End,
+  to: End,
+  o: { limit: number; progressor: Progressor; around: Surroundings },
+): Promise<VerifyResult> {
   const source = await openSource(from)
   const { signal, options } = o.around
   try {
     const mapping = compileMapping(await source.describe({ signal }), options)
-    const request = { ...to.request, context: planContext(o.progressor), sourceUrl: from.url, raw: false, tellSql: () => undefined }
+    const request = {
+      ...to.request,
+      context: planContext(o.progressor),
+      sourceUrl: from.url,
+      raw: false,
+      tellSql: () => undefined,
+    }
     const form = mapping.forms.includes('csv') && source.forms.includes('csv') ? 'csv' : 'rows'
-    o.progressor.start(() => ({ rowsRead: 0, rowsWritten: 0, bytesRead: source.bytesRead(), bytesWritten: 0, bytesTotal: null, inFlight: 1 }))
-    const compared = await to.connector.compareRows?.(request, { schema: mapping.schema, batches: mapped(source, mapping, { form, signal }), limit: o.limit })
+    o.progressor.start(() => ({
+      rowsRead: 0,
+      rowsWritten: 0,
+      bytesRead: source.bytesRead(),
+      bytesWritten: 0,
+      bytesTotal: null,
+      inFlight: 1,
+    }))
+    const compared = await to.connector.compareRows?.(request, {
+      schema: mapping.schema,
+      batches: mapped(source, mapping, { form, signal }),
+      limit: o.limit,
+    })
     if (compared === undefined) throw new SluiceError('SLUICE_NOT_YET', `${to.connector.name} cannot be verified yet`)
-    const side = (url: string, digest: { rows: number; hash: string }): VerifySide => ({ url: redactUrl(url), ...digest, bytes: null })
+    const side = (url: string, digest: { rows: number; hash: string }): VerifySide => ({
+      url: redactUrl(url),
+      ...digest,
+      bytes: null,
+    })
     const same = compared.source.rows === compared.sink.rows && compared.source.hash === compared.sink.hash
-    return { same, source: side(from.url, compared.source), sink: side(to.url, compared.sink), differences: compared.differences }
+    return {
+      same,
+      source: side(from.url, compared.source),
+      sink: side(to.url, compared.sink),
+      differences: compared.differences,
+    }
   } finally {
     o.progressor.stop()
     await source.close()
   }
 }
 
-async function* mapped(source: Source, mapping: Mapping, o: { form: 'csv' | 'rows'; signal: AbortSignal }): AsyncGenerator<Batch> {
-  for (const partition of await source.plan(o)) for await (const batch of source.read(partition, o)) yield mapping.apply(batch)
+async function* mapped(
+  source: Source,
+  mapping: Mapping,
+  o: { form: 'csv' | 'rows'; signal: AbortSignal },
+): AsyncGenerator<Batch> {
+  for (const partition of await source.plan(o))
+    for await (const batch of source.read(partition, o)) yield mapping.apply(batch)
 }
 
 async function compareBytes(from: End, to: End, signal: AbortSignal): Promise<VerifyResult> {
@@ -80,9 +130,20 @@ async function compareBytes(from: End, to: End, signal: AbortSignal): Promise<Ve
     : [...names].flatMap((name) => {
         const [a, b] = [source.files.get(name), sink.files.get(name)]
         if (a === b) return []
-        return [{ kind: b === undefined ? ('missing' as const) : a === undefined ? ('extra' as const) : ('different' as const), text: name }]
+        return [
+          {
+            kind:
+              b === undefined ? ('missing' as const) : a === undefined ? ('extra' as const) : ('different' as const),
+            text: name,
+          },
+        ]
       })
-  return { same: differences.length === 0, source: source.side, sink: sink.side, differences: differences.slice(0, 1000) }
+  return {
+    same: differences.length === 0,
+    source: source.side,
+    sink: sink.side,
+    differences: differences.slice(0, 1000),
+  }
 }
 
 /** SHA-256 of each file, and of the whole. */
@@ -103,7 +164,12 @@ async function hashBytes(end: End, signal: AbortSignal): Promise<{ side: VerifyS
   } finally {
     await source.close()
   }
-  const whole = files.size === 1 ? ([...files.values()][0] ?? '') : createHash('sha256').update(JSON.stringify([...files].toSorted())).digest('hex')
+  const whole =
+    files.size === 1
+      ? ([...files.values()][0] ?? '')
+      : createHash('sha256')
+          .update(JSON.stringify([...files].toSorted()))
+          .digest('hex')
   return { side: { url: redactUrl(end.url), rows: null, hash: whole, bytes }, files }
 }
 
@@ -112,7 +178,8 @@ async function compareFiles(from: End, to: End, o: { around: Surroundings; limit
   const { signal, options } = o.around
   const [a, b] = [await hashRows(from, { options, signal }), await hashRows(to, { options: null, signal })]
   const same = a.rows === b.rows && a.hash === b.hash
-  const text = a.rows === b.rows ? `${a.rows} rows on both sides, with other values` : `${a.rows} rows and ${b.rows} rows`
+  const text =
+    a.rows === b.rows ? `${a.rows} rows on both sides, with other values` : `${a.rows} rows and ${b.rows} rows`
   return {
     same,
     source: { url: redactUrl(from.url), rows: a.rows, hash: a.hash, bytes: null },
@@ -121,7 +188,10 @@ async function compareFiles(from: End, to: End, o: { around: Surroundings; limit
   }
 }
 
-async function hashRows(end: End, o: { options: Surroundings['options'] | null; signal: AbortSignal }): Promise<{ rows: number; hash: string }> {
+async function hashRows(
+  end: End,
+  o: { options: Surroundings['options'] | null; signal: AbortSignal },
+): Promise<{ rows: number; hash: string }> {
   const source = await openSource(end)
   let rows = 0
   let sum = 0n
@@ -151,7 +221,31 @@ function hashRow(order: readonly { name: string; i: number }[], row: readonly Va
 
 /** What was said of the source's format is not said of the sink's. */
 function plainOptions(request: EndpointRequest): EndpointRequest['options'] {
-  const { s3Endpoint, region, profile, signRequest, pathStyle, sinkFormat, sinkCompression, maxMemory, parallelism, retryFor, glob } = request.options
-  const kept = { s3Endpoint, region, profile, signRequest, pathStyle, sourceFormat: sinkFormat, sourceCompression: sinkCompression, maxMemory, parallelism, retryFor, glob }
+  const {
+    s3Endpoint,
+    region,
+    profile,
+    signRequest,
+    pathStyle,
+    sinkFormat,
+    sinkCompression,
+    maxMemory,
+    parallelism,
+    retryFor,
+    glob,
+  } = request.options
+  const kept = {
+    s3Endpoint,
+    region,
+    profile,
+    signRequest,
+    pathStyle,
+    sourceFormat: sinkFormat,
+    sourceCompression: sinkCompression,
+    maxMemory,
+    parallelism,
+    retryFor,
+    glob,
+  }
   return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
 }

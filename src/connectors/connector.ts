@@ -69,7 +69,10 @@ export interface Connector {
   list?(request: EndpointRequest): AsyncIterable<ObjectInfo>
   describeTable?(request: EndpointRequest): Promise<TableReport>
   /** Compares rows of a source with what the sink holds, on the sink's side. */
-  compareRows?(request: SinkRequest, rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number }): Promise<Comparison>
+  compareRows?(
+    request: SinkRequest,
+    rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number },
+  ): Promise<Comparison>
   /** The CREATE TABLE for a schema. */
   ddl?(schema: Schema, name: string): string
 }

@@ -6,7 +6,14 @@ const file = async (): Promise<Connector> => (await import('./file/connector.ts'
 const postgres = async (): Promise<Connector> => (await import('./postgres/connector.ts')).postgresConnector
 
 /** Schemes and who serves them; loaded when one is used. The only place that lists connectors. */
-const CONNECTORS: Readonly<Record<string, () => Promise<Connector>>> = { file, http: file, https: file, s3: file, postgres, postgresql: postgres }
+const CONNECTORS: Readonly<Record<string, () => Promise<Connector>>> = {
+  file,
+  http: file,
+  https: file,
+  s3: file,
+  postgres,
+  postgresql: postgres,
+}
 
 const NOT_YET = ['dynamodb']
 
@@ -17,6 +24,8 @@ export async function connectorFor(url: string): Promise<Connector> {
   if (load !== undefined) return load()
   if (NOT_YET.includes(scheme)) throw new SluiceError('SLUICE_NOT_YET', `${scheme}:// is specified and not built yet`)
   throw new SluiceError('SLUICE_USAGE', `nothing serves ${scheme}:// (${redactUrl(url)})`, {
-    hint: `a path, -, or one of ${Object.keys(CONNECTORS).map((name) => `${name}://`).join(', ')}`,
+    hint: `a path, -, or one of ${Object.keys(CONNECTORS)
+      .map((name) => `${name}://`)
+      .join(', ')}`,
   })
 }

@@ -2,7 +2,14 @@ import type { ErrorCode } from './errors.ts'
 
 /** What a running job tells: for progress bars, logs and the page. Counts are totals of the whole job, all its runs. */
 export type JobEvent =
-  | { readonly kind: 'planned'; readonly partitions: number; readonly bytesTotal: number | null; readonly lanes: number; readonly route: string; readonly routeReason: string }
+  | {
+      readonly kind: 'planned'
+      readonly partitions: number
+      readonly bytesTotal: number | null
+      readonly lanes: number
+      readonly route: string
+      readonly routeReason: string
+    }
   | { readonly kind: 'progress'; readonly progress: Progress }
   | { readonly kind: 'warning'; readonly message: string }
   /** SQL that is about to be run and that the user will want to have seen (CREATE TABLE …). */

@@ -70,7 +70,10 @@ export class AdaptiveLimiter {
     this.#windowLatencyMs += latencyMs
     if (this.#windowCompletions < this.#limit * 2) return
     const nowMs = performance.now()
-    this.#judge(this.#windowUnits / Math.max(1, nowMs - this.#windowBeganMs), this.#windowLatencyMs / this.#windowCompletions)
+    this.#judge(
+      this.#windowUnits / Math.max(1, nowMs - this.#windowBeganMs),
+      this.#windowLatencyMs / this.#windowCompletions,
+    )
     this.#beginWindow(nowMs)
   }
 

@@ -12,7 +12,10 @@ export function redactUrl(text: string): string {
     return colon < 0 ? `${head}${userInfo}@` : `${head}${userInfo.slice(0, colon)}:***@`
   })
   // A password with a plain `/`, `?` or `#` in it is no valid URL, and must not be printed either. What is only digits before such a character is a port.
-  const broken = withoutPassword.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@:[]*):(?!\d*(?:[/?#]|$))(?!\*\*\*@)[^@]*[/?#].*@/i, '$1:***@')
+  const broken = withoutPassword.replace(
+    /^([a-z][a-z0-9+.-]*:\/\/[^/?#@:[]*):(?!\d*(?:[/?#]|$))(?!\*\*\*@)[^@]*[/?#].*@/i,
+    '$1:***@',
+  )
   return broken.replace(/([?&])([^=&#]+)=([^&#]*)/g, (whole, separator: string, name: string) =>
     SECRET_PARAMETER.test(decodeSafely(name)) ? `${separator}${name}=***` : whole,
   )

@@ -159,7 +159,12 @@ export class Deal {
       if (state === undefined) continue
       for (const receipt of state.receipts) if (sameExtent(receipt.extent, extent)) state.receipts.delete(receipt)
       state.outstanding += 1
-      this.#gaps.push({ partition: state.partition, from: extent.start, until: extent.last ? undefined : extent.end, last: extent.last })
+      this.#gaps.push({
+        partition: state.partition,
+        from: extent.start,
+        until: extent.last ? undefined : extent.end,
+        last: extent.last,
+      })
     }
     this.#wake()
   }
@@ -185,7 +190,12 @@ export class Deal {
 }
 
 function sameExtent(a: Extent, b: Extent): boolean {
-  return a.start.byte === b.start.byte && a.start.row === b.start.row && a.end.byte === b.end.byte && a.sequence === b.sequence
+  return (
+    a.start.byte === b.start.byte &&
+    a.start.row === b.start.row &&
+    a.end.byte === b.end.byte &&
+    a.sequence === b.sequence
+  )
 }
 
 /** Receipts in order of their start. The first extent of a partition has nothing before it: byte 0, or data row 0 after a header. */
@@ -193,7 +203,10 @@ function gapsBetween(partition: Partition, receipts: readonly Receipt[]): Gap[] 
   const gaps: Gap[] = []
   let from: Position | undefined
   for (const { extent } of receipts) {
-    const joined = from === undefined ? extent.start.byte === 0 || (extent.start.row === 0 && extent.end.row > 0) : from.byte >= extent.start.byte
+    const joined =
+      from === undefined
+        ? extent.start.byte === 0 || (extent.start.row === 0 && extent.end.row > 0)
+        : from.byte >= extent.start.byte
     if (!joined) gaps.push({ partition, from, until: extent.start, last: false })
     if (from === undefined || from.byte < extent.end.byte || from.row < extent.end.row) from = extent.end
   }

@@ -22,7 +22,11 @@ export class ExtentBuilder {
   #full: LoadedExtent | null = null
   #end: Position
 
-  constructor(partition: Partition, size: { targetBytes: number; exact: boolean }, from: { nextSequence: () => number; start: Position }) {
+  constructor(
+    partition: Partition,
+    size: { targetBytes: number; exact: boolean },
+    from: { nextSequence: () => number; start: Position },
+  ) {
     this.#partition = partition
     this.#targetBytes = size.targetBytes
     this.#exact = size.exact

@@ -25,7 +25,16 @@ export type JobEntry =
   | { readonly kind: 'run'; readonly at: string }
   | { readonly kind: 'partitions'; readonly partitions: readonly Partition[] }
   | { readonly kind: 'sink'; readonly entry: Json }
-  | { readonly kind: 'end'; readonly at: string; readonly status: JobStatus; readonly bytesRead: number; readonly retries: number; readonly throttles: number; readonly wallMs: number; readonly cpuMs: number }
+  | {
+      readonly kind: 'end'
+      readonly at: string
+      readonly status: JobStatus
+      readonly bytesRead: number
+      readonly retries: number
+      readonly throttles: number
+      readonly wallMs: number
+      readonly cpuMs: number
+    }
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
@@ -52,7 +61,9 @@ export class JobFolder {
   /** @throws SLUICE_JOB_EXISTS, SLUICE_STATE, SLUICE_USAGE */
   static async create(stateDir: string, header: JobHeader): Promise<JobFolder> {
     if (!ID.test(header.jobId))
-      throw new SluiceError('SLUICE_USAGE', `"${header.jobId}" cannot be a job id`, { hint: 'letters, digits, dots, dashes and underscores, 100 at most' })
+      throw new SluiceError('SLUICE_USAGE', `"${header.jobId}" cannot be a job id`, {
+        hint: 'letters, digits, dots, dashes and underscores, 100 at most',
+      })
     const path = join(stateDir, 'jobs', header.jobId)
     // Made under another name and renamed once it is whole and locked: a kill in between leaves no half job behind.
     const making = join(stateDir, 'jobs', `.${header.jobId}-${randomBytes(4).toString('hex')}`)
@@ -64,7 +75,9 @@ export class JobFolder {
     } catch (error) {
       await rm(making, { recursive: true, force: true })
       if (isCode(error, 'EEXIST') || isCode(error, 'ENOTEMPTY'))
-        throw new SluiceError('SLUICE_JOB_EXISTS', `job ${header.jobId} is there already`, { hint: `go on with it by --job-id ${header.jobId} --resume, or choose another id` })
+        throw new SluiceError('SLUICE_JOB_EXISTS', `job ${header.jobId} is there already`, {
+          hint: `go on with it by --job-id ${header.jobId} --resume, or choose another id`,
+        })
       throw stateError(error, path)
     }
     const release = (): Promise<void> => releaseLock(path)
@@ -145,7 +158,10 @@ export async function viewJob(stateDir: string, jobId: string): Promise<JobView>
 export async function listJobIds(stateDir: string): Promise<readonly string[]> {
   try {
     const found = await readdir(join(stateDir, 'jobs'), { withFileTypes: true })
-    return found.filter((entry) => entry.isDirectory() && ID.test(entry.name)).map((entry) => entry.name).toSorted()
+    return found
+      .filter((entry) => entry.isDirectory() && ID.test(entry.name))
+      .map((entry) => entry.name)
+      .toSorted()
   } catch (error) {
     if (isCode(error, 'ENOENT')) return []
     throw stateError(error, stateDir)
@@ -184,7 +200,8 @@ async function readHeader(path: string, jobId: string): Promise<JobHeader> {
   try {
     return parseAs<JobHeader>(await readFile(join(path, 'job.json'), 'utf8'))
   } catch (error) {
-    if (isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR')) throw new SluiceError('SLUICE_JOB_UNKNOWN', `no job is called "${jobId}"`)
+    if (isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR'))
+      throw new SluiceError('SLUICE_JOB_UNKNOWN', `no job is called "${jobId}"`)
     throw stateError(error, path)
   }
 }

@@ -16,13 +16,19 @@ export async function acquireLock(folder: string): Promise<() => Promise<void>> 
   // Two tries: a stale lock is removed once.
   for (let attempt = 0; ; attempt += 1) {
     try {
-      await writeFile(own, JSON.stringify({ pid: process.pid, began: await processBegan(process.pid) }), { mode: 0o600 })
+      await writeFile(own, JSON.stringify({ pid: process.pid, began: await processBegan(process.pid) }), {
+        mode: 0o600,
+      })
       await link(own, path)
       return () => releaseLock(folder)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
-        throw new SluiceError('SLUICE_STATE', `the job cannot be locked: ${String(error)}`, { where: { url: path }, cause: error })
-      if (attempt > 0 || (await isLocked(folder))) throw new SluiceError('SLUICE_JOB_RUNNING', 'another process works on this job', { where: { url: folder } })
+        throw new SluiceError('SLUICE_STATE', `the job cannot be locked: ${String(error)}`, {
+          where: { url: path },
+          cause: error,
+        })
+      if (attempt > 0 || (await isLocked(folder)))
+        throw new SluiceError('SLUICE_JOB_RUNNING', 'another process works on this job', { where: { url: folder } })
       await rm(path, { force: true })
     } finally {
       await rm(own, { force: true })

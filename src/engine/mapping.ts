@@ -111,7 +111,11 @@ function mapRows(batch: RowsBatch, layout: Layout): RowsBatch {
   return { ...batch, columns: layout.columns, rows, places, filtered }
 }
 
-function mapValue(row: readonly Value[], step: Step, where: { place: RowsBatch['places'][number]; column: string }): Value {
+function mapValue(
+  row: readonly Value[],
+  step: Step,
+  where: { place: RowsBatch['places'][number]; column: string },
+): Value {
   let value: Value = step.from === null ? step.constant : row[step.from]
   for (const rule of step.rules) {
     try {
@@ -129,7 +133,8 @@ function isEmpty(value: Value): boolean {
 
 function layOut(names: readonly string[], wishes: Wishes, strict: boolean): Layout {
   const at = (name: string): number | undefined => findName(names, wishes.renames, name)
-  const chosen = wishes.select === null ? names.map((_, i) => i) : wishes.select.map((name) => mustFind(at(name), name, names))
+  const chosen =
+    wishes.select === null ? names.map((_, i) => i) : wishes.select.map((name) => mustFind(at(name), name, names))
   const steps: Step[] = []
   const columns: string[] = []
   for (const i of chosen) {
@@ -170,7 +175,10 @@ function checkNames(names: readonly string[], wishes: Wishes, columns: readonly 
   ]
   for (const [flag, list] of named) for (const name of list) if (!known(name)) throw missingColumn(name, names, flag)
   const twice = columns.find((name, i) => columns.indexOf(name) !== i)
-  if (twice !== undefined) throw new SluiceError('SLUICE_USAGE', `two columns would be called "${twice}"`, { hint: 'mend --select, --rename or --set' })
+  if (twice !== undefined)
+    throw new SluiceError('SLUICE_USAGE', `two columns would be called "${twice}"`, {
+      hint: 'mend --select, --rename or --set',
+    })
 }
 
 function renameWithoutCase(renames: ReadonlyMap<string, string>, name: string): string | undefined {
@@ -220,7 +228,8 @@ function pairs(list: readonly string[] | undefined, form: string): Map<string, s
   const result = new Map<string, string>()
   for (const text of list ?? []) {
     const { name, value } = nameAndValue(text, form)
-    if (result.has(name)) throw new SluiceError('SLUICE_USAGE', `${form.split(' ')[0] ?? ''} is given twice for column "${name}"`)
+    if (result.has(name))
+      throw new SluiceError('SLUICE_USAGE', `${form.split(' ')[0] ?? ''} is given twice for column "${name}"`)
     result.set(name, value)
   }
   return result

@@ -84,7 +84,14 @@ function note(facts: Facts, value: Value): void {
     facts.nulls += 1
     return
   }
-  const text = typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value.text
+  const text =
+    typeof value === 'string'
+      ? value
+      : typeof value === 'boolean'
+        ? String(value)
+        : value instanceof Uint8Array
+          ? Buffer.from(value).toString('base64')
+          : value.text
   facts.longest = Math.max(facts.longest, text.length)
   facts.text = widen(facts.text, text.slice(0, KEPT_CHARACTERS), (a, b) => a < b)
   const digits = /^-?(\d+)(?:\.(\d+))?$/.exec(text)
@@ -94,7 +101,11 @@ function note(facts: Facts, value: Value): void {
   facts.number = widen(facts.number, text, (a, b) => Number(a) < Number(b))
 }
 
-function widen(range: { min: string; max: string } | null, text: string, less: (a: string, b: string) => boolean): { min: string; max: string } {
+function widen(
+  range: { min: string; max: string } | null,
+  text: string,
+  less: (a: string, b: string) => boolean,
+): { min: string; max: string } {
   if (range === null) return { min: text, max: text }
   if (less(text, range.min)) range.min = text
   if (less(range.max, text)) range.max = text

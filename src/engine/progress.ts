@@ -52,7 +52,13 @@ export class Progressor implements Reporter {
     this.#listener({ kind: 'phase', phase })
   }
 
-  planned(plan: { partitions: number; bytesTotal: number | null; lanes: number; route: string; routeReason: string }): void {
+  planned(plan: {
+    partitions: number
+    bytesTotal: number | null
+    lanes: number
+    route: string
+    routeReason: string
+  }): void {
     this.#listener({ kind: 'planned', ...plan })
   }
 

@@ -66,7 +66,12 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
   try {
     const recovered = (await work.sink.recover?.({ signal: work.signal })) ?? []
     deal = new Deal(work.partitions, recovered, QUEUED_EXTENTS)
-    work.progressor.start(() => ({ ...countMoved(deal.receipts()), bytesRead: work.source.bytesRead(), bytesTotal: work.bytesTotal, inFlight: deal.writing }))
+    work.progressor.start(() => ({
+      ...countMoved(deal.receipts()),
+      bytesRead: work.source.bytesRead(),
+      bytesTotal: work.bytesTotal,
+      inFlight: deal.writing,
+    }))
     const outputs = await moveAll(work, deal)
     const moved = countMoved(deal.receipts())
     if (work.form !== 'bytes' && moved.rowsRead !== moved.rowsWritten + moved.filtered) throw unbalanced(moved)
@@ -83,14 +88,16 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
 }
 
 async function moveAll(work: JobWork, deal: Deal): Promise<readonly Output[]> {
-  for (const partition of deal.complete()) await work.sink.endPartition?.(partition, deal.receiptsOf(partition.id), { signal: work.signal })
+  for (const partition of deal.complete())
+    await work.sink.endPartition?.(partition, deal.receiptsOf(partition.id), { signal: work.signal })
   for (let pass = 1; ; pass += 1) {
     await new Run(work, deal).toEnd()
     work.progressor.phase('finishing')
     const { outputs, lost } = await work.sink.finish(deal.receipts(), { signal: work.signal })
     if (lost.length === 0) return outputs
     if (!work.source.replayable) throw notReplayable()
-    if (pass === MOST_PASSES) throw new SluiceError('SLUICE_SERVER_GONE', `the sink lost what was written ${MOST_PASSES} times`)
+    if (pass === MOST_PASSES)
+      throw new SluiceError('SLUICE_SERVER_GONE', `the sink lost what was written ${MOST_PASSES} times`)
     deal.voided(lost)
     work.progressor.phase('copying')
   }
@@ -122,7 +129,9 @@ class Run {
     const wake = (): void => this.#deal.wakeAll()
     this.#signal.addEventListener('abort', wake)
     this.#work.progressor.onThrottled(() => this.#limiter.throttled())
-    const readers = this.#work.sink.lanes.ordered ? 1 : Math.min(this.#lanes, MOST_READERS, Math.max(1, this.#work.partitions.length))
+    const readers = this.#work.sink.lanes.ordered
+      ? 1
+      : Math.min(this.#lanes, MOST_READERS, Math.max(1, this.#work.partitions.length))
     try {
       const tasks = [
         ...Array.from({ length: readers }, () => this.#read()),
@@ -206,7 +215,10 @@ class Run {
     const receipt = await lane.seal(loaded.extent)
     this.#lastProgressMs = performance.now()
     this.#failures = 0
-    this.#limiter.completed(loaded.batches.reduce((sum, batch) => sum + byteSize(batch), 0), performance.now() - beganMs)
+    this.#limiter.completed(
+      loaded.batches.reduce((sum, batch) => sum + byteSize(batch), 0),
+      performance.now() - beganMs,
+    )
     const complete = this.#deal.sealed(receipt)
     const partition = this.#deal.partition(receipt.extent.partition)
     if (complete && partition !== undefined) await this.#endPartition(partition)
@@ -218,7 +230,14 @@ class Run {
     const error = toSluiceError(thrown)
     const { sink, source, retryForMs, progressor } = this.#work
     const isSealed = this.#deal.receiptsOf(loaded.extent.partition).some((receipt) => receipt.extent === loaded.extent)
-    if (this.#signal.aborted || !error.retryable || sink.lanes.ordered || isSealed || (sealed.length > 0 && !source.replayable)) throw error
+    if (
+      this.#signal.aborted ||
+      !error.retryable ||
+      sink.lanes.ordered ||
+      isSealed ||
+      (sealed.length > 0 && !source.replayable)
+    )
+      throw error
     const waitMs = Math.max(backoffMs(this.#failures, error.code === 'SLUICE_THROTTLED'), error.retryAfterMs ?? 0)
     if (performance.now() + waitMs - this.#lastProgressMs > retryForMs) throw error
     this.#failures += 1
@@ -253,7 +272,10 @@ export function countMoved(receipts: readonly Receipt[]): Moved {
 }
 
 function unbalanced(moved: Moved): SluiceError {
-  return new SluiceError('SLUICE_COUNTS', `${moved.rowsRead} rows were read, but ${moved.rowsWritten} written and ${moved.filtered} skipped`)
+  return new SluiceError(
+    'SLUICE_COUNTS',
+    `${moved.rowsRead} rows were read, but ${moved.rowsWritten} written and ${moved.filtered} skipped`,
+  )
 }
 
 function notReplayable(): SluiceError {

@@ -15,7 +15,9 @@ export function compileReplacements(text: string): ValueRule {
   const parts = delimiter === undefined ? [] : splitUnescaped(text.slice(1), delimiter)
   const [pattern, replacement, flags] = parts
   if (parts.length !== 3 || pattern === undefined || replacement === undefined || flags === undefined)
-    throw new SluiceError('SLUICE_USAGE', `"${text}" is not of the form /regex/text/`, { hint: "as in --replace 'postcode=/ //'" })
+    throw new SluiceError('SLUICE_USAGE', `"${text}" is not of the form /regex/text/`, {
+      hint: "as in --replace 'postcode=/ //'",
+    })
   const regex = compileRegex(pattern, flags)
   return (value) => (typeof value === 'string' ? value.replace(regex, replacement) : value)
 }

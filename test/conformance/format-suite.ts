@@ -77,7 +77,10 @@ export function describeFormat(name: string, { open, samples, named }: FormatCas
             const rest = await readFrom(open(), bytes, { form, cut: 65_536, head: copied(head), from: batch.end })
             expect(rest.at(-1)?.end ?? batch.end).toEqual(batches.at(-1)?.end)
             expect(total(rest)).toBe(total(batches.slice(i + 1)))
-            if (form === 'rows') expect([...rowsOf(batches.slice(0, i + 1), sample.columns), ...rowsOf(rest, sample.columns)]).toEqual(wanted)
+            if (form === 'rows')
+              expect([...rowsOf(batches.slice(0, i + 1), sample.columns), ...rowsOf(rest, sample.columns)]).toEqual(
+                wanted,
+              )
           }
         }
       })
@@ -86,7 +89,11 @@ export function describeFormat(name: string, { open, samples, named }: FormatCas
     it('no bytes: no rows, and a warning', async () => {
       const warnings: string[] = []
       for (const form of open().forms) {
-        const { batches } = await readWhole(open(), new Uint8Array(0), { form, cut: 1, warn: (message) => warnings.push(message) })
+        const { batches } = await readWhole(open(), new Uint8Array(0), {
+          form,
+          cut: 1,
+          warn: (message) => warnings.push(message),
+        })
         expect(batches).toEqual([])
       }
       expect(warnings.length).toBeGreaterThan(0)
@@ -117,10 +124,17 @@ export function describeFormat(name: string, { open, samples, named }: FormatCas
       const sample = longest(samples)
       const head = await open().head(cutUp(sample.bytes, 4096), place())
       const before = AbortSignal.abort(new Error('not even begun'))
-      const never = open().read(cutUp(sample.bytes, 4096), head, { ...place(), signal: before, form: 'rows', from: head.first })
+      const never = open().read(cutUp(sample.bytes, 4096), head, {
+        ...place(),
+        signal: before,
+        form: 'rows',
+        from: head.first,
+      })
       await expect(drain(never)).rejects.toThrow('not even begun')
       const stop = new AbortController()
-      const read = drain(open().read(silent(), head, { ...place(), signal: stop.signal, form: 'rows', from: head.first }))
+      const read = drain(
+        open().read(silent(), head, { ...place(), signal: stop.signal, form: 'rows', from: head.first }),
+      )
       setImmediate(() => stop.abort(new Error('enough')))
       await expect(read).rejects.toThrow('enough')
       const inHead = new AbortController()
@@ -155,12 +169,20 @@ function place(): { url: string; signal: AbortSignal; warn: (message: string) =>
   return { url: 'suite:file', signal: new AbortController().signal, warn: () => undefined }
 }
 
-async function readWhole(reader: FormatReader, bytes: Uint8Array, o: Reading): Promise<{ head: FormatHead; batches: Batch[] }> {
+async function readWhole(
+  reader: FormatReader,
+  bytes: Uint8Array,
+  o: Reading,
+): Promise<{ head: FormatHead; batches: Batch[] }> {
   const head = await reader.head(cutUp(bytes, o.cut), { ...place(), ...(o.warn === undefined ? {} : { warn: o.warn }) })
   return { head, batches: await readFrom(reader, bytes, { ...o, head, from: head.first }) }
 }
 
-async function readFrom(reader: FormatReader, bytes: Uint8Array, o: Reading & { head: FormatHead; from: Position }): Promise<Batch[]> {
+async function readFrom(
+  reader: FormatReader,
+  bytes: Uint8Array,
+  o: Reading & { head: FormatHead; from: Position },
+): Promise<Batch[]> {
   const chunks = cutUp(fromPosition(bytes, o.head, o.from), o.cut)
   const warn = o.warn ?? (() => undefined)
   return drain(reader.read(chunks, o.head, { ...place(), warn, form: o.form, from: o.from }))
@@ -216,7 +238,8 @@ function rowsOf(batches: readonly Batch[], columns: readonly string[]): Value[][
   })
 }
 
-const placesOf = (batches: readonly Batch[]): RowPlace[] => batches.flatMap((batch) => (batch.form === 'rows' ? batch.places : []))
+const placesOf = (batches: readonly Batch[]): RowPlace[] =>
+  batches.flatMap((batch) => (batch.form === 'rows' ? batch.places : []))
 
 function longest(samples: readonly FormatSample[]): FormatSample {
   const [first, ...others] = samples

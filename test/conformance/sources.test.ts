@@ -75,7 +75,7 @@ interface Place {
 async function subjectOf(kind: Kind, place: Place, prefix = false): Promise<SourceUnderTest> {
   const spoolDir = mkdtempSync(join(tmpdir(), 'sluice-spool-'))
   const lists = prefix ? [makeRows(6000, 1), makeRows(40, 2), makeRows(9000, 3)] : [makeRows(16_000, 1)]
-  const packed = await Promise.all(lists.map((rows) => kind.pack(rows)))
+  const packed = await Promise.all(lists.map(async (rows) => kind.pack(rows)))
   const nameOf = (i: number): string => (prefix ? `dir/${i}-${kind.name}` : kind.name)
   for (const [i, bytes] of packed.entries()) await place.put(nameOf(i), bytes)
   return {

@@ -82,7 +82,11 @@ async function expectOnce(): Promise<void> {
 
 async function expectNothingOfOurs(): Promise<void> {
   await settled()
-  expect(await server.psql(`SELECT count(*) FROM pg_class WHERE relname NOT LIKE 'pg\\_%' AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)`)).toBe('1')
+  expect(
+    await server.psql(
+      `SELECT count(*) FROM pg_class WHERE relname NOT LIKE 'pg\\_%' AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)`,
+    ),
+  ).toBe('1')
 }
 
 async function resumeIsWhole(id: string): Promise<JobResult> {
@@ -133,7 +137,13 @@ describe('--commit job, killed and resumed', () => {
 describe('--commit job, a COMMIT whose answer is lost', () => {
   it.each(['before', 'after'] as const)('%s it arrived: the job asks, and goes on', async (when) => {
     const seen = proxy.counters.connections
-    proxy.add({ from: 'client', at: 'COMMIT\0', when, action: when === 'after' ? 'lose-answer' : 'cut', connection: seen + 3 })
+    proxy.add({
+      from: 'client',
+      at: 'COMMIT\0',
+      when,
+      action: when === 'after' ? 'lose-answer' : 'cut',
+      connection: seen + 3,
+    })
     const { code, stderr } = await run(load())
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
     await expectOnce()
@@ -233,7 +243,9 @@ describe('a server that goes away in mid-load', () => {
     const seen = proxy.counters.bytesFromClient
     const job = run(load())
     await until(started(seen + 8_000_000))
-    await server.psql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'sluice %' AND query LIKE 'COPY%' LIMIT 1`)
+    await server.psql(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'sluice %' AND query LIKE 'COPY%' LIMIT 1`,
+    )
     proxy.setRate(null)
     const { code, stderr } = await job
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })

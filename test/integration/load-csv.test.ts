@@ -19,7 +19,11 @@ describe.each(['postgres15', 'postgres18'] as const)('CSV into %s', (server) => 
   })
   afterAll(() => db.drop())
 
-  async function load(text: string, ddl: string, options: CopyOptions = {}): Promise<{ result: JobResult; rows: string }> {
+  async function load(
+    text: string,
+    ddl: string,
+    options: CopyOptions = {},
+  ): Promise<{ result: JobResult; rows: string }> {
     const source = join(folder, `${(files += 1)}.csv`)
     writeFileSync(source, text)
     await psql(db, `DROP TABLE IF EXISTS t; CREATE TABLE t (${ddl})`)
@@ -76,8 +80,12 @@ describe.each(['postgres15', 'postgres18'] as const)('CSV into %s', (server) => 
   })
 
   it('counts rows that a trigger drops as a failure, and commits nothing', async () => {
-    await psql(db, `CREATE OR REPLACE FUNCTION drop_odd() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN NEW.id % 2 = 0 THEN NEW END; END $$`)
-    const made = 'id int); CREATE TRIGGER d BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION drop_odd(); CREATE TEMP TABLE unused (id int'
+    await psql(
+      db,
+      `CREATE OR REPLACE FUNCTION drop_odd() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN NEW.id % 2 = 0 THEN NEW END; END $$`,
+    )
+    const made =
+      'id int); CREATE TRIGGER d BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION drop_odd(); CREATE TEMP TABLE unused (id int'
     const { result, rows } = await load('id\n1\n2\n', made)
     expect(result).toMatchObject({ status: 'failed', error: { code: 'SLUICE_COUNTS' } })
     expect(rows).toBe('')

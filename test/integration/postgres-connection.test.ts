@@ -13,8 +13,15 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-connection-'))
 let server: PostgresServer
 const open: PgConnection[] = []
 
-async function connectTo(parameters: string, env: Record<string, string> = {}, base = server.url): Promise<PgConnection> {
-  const connection = await connect(parsePostgresUrl(`${base}${parameters}`, env), { signal, applicationName: 'sluice test' })
+async function connectTo(
+  parameters: string,
+  env: Record<string, string> = {},
+  base = server.url,
+): Promise<PgConnection> {
+  const connection = await connect(parsePostgresUrl(`${base}${parameters}`, env), {
+    signal,
+    applicationName: 'sluice test',
+  })
   open.push(connection)
   return connection
 }
@@ -34,13 +41,24 @@ afterAll(async () => {
 
 describe('a session', () => {
   it('has the settings that cli.md lists, whatever the role says', async () => {
-    await server.psql("ALTER ROLE CURRENT_USER SET DateStyle = 'German'; ALTER ROLE CURRENT_USER SET TimeZone = 'Asia/Tokyo'; ALTER ROLE CURRENT_USER SET statement_timeout = '10s'")
+    await server.psql(
+      "ALTER ROLE CURRENT_USER SET DateStyle = 'German'; ALTER ROLE CURRENT_USER SET TimeZone = 'Asia/Tokyo'; ALTER ROLE CURRENT_USER SET statement_timeout = '10s'",
+    )
     const connection = await connectTo('')
     const [row] = await connection.query(
       `SELECT current_setting('DateStyle') AS d, current_setting('IntervalStyle') AS i, current_setting('TimeZone') AS z, current_setting('bytea_output') AS b,
               current_setting('extra_float_digits') AS f, current_setting('client_encoding') AS e, current_setting('statement_timeout') AS s, current_setting('application_name') AS a`,
     )
-    expect(row).toEqual({ d: 'ISO, YMD', i: 'postgres', z: 'UTC', b: 'hex', f: '3', e: 'UTF8', s: '0', a: 'sluice test' })
+    expect(row).toEqual({
+      d: 'ISO, YMD',
+      i: 'postgres',
+      z: 'UTC',
+      b: 'hex',
+      f: '3',
+      e: 'UTF8',
+      s: '0',
+      a: 'sluice test',
+    })
     expect(connection.version).toBeGreaterThanOrEqual(150_000)
     const [pid] = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     expect(connection.backendPid).toBe(pid?.pid)
@@ -58,7 +76,9 @@ describe('a session', () => {
   it('takes options, and a time zone that there is', async () => {
     const connection = await connectTo('?options=-c%20work_mem%3D7MB')
     expect(await connection.query("SELECT current_setting('work_mem') AS m")).toEqual([{ m: '7MB' }])
-    await expect(connect(parsePostgresUrl(server.url, {}), { signal, applicationName: 'x', timeZone: 'Nowhere/Land' })).rejects.toMatchObject({ code: 'SLUICE_USAGE' })
+    await expect(
+      connect(parsePostgresUrl(server.url, {}), { signal, applicationName: 'x', timeZone: 'Nowhere/Land' }),
+    ).rejects.toMatchObject({ code: 'SLUICE_USAGE' })
   })
 })
 
@@ -75,8 +95,12 @@ describe('TLS', () => {
     await expect(connectTo('?sslmode=verify-full&sslrootcert=system')).rejects.toMatchObject({ code: 'SLUICE_TLS' })
     // The name is no name of the certificate; the address is reached all the same.
     const elsewhere = server.url.replace(/@[^/]*\//, `@wrong.example:${server.port}/`)
-    await expect(connectTo(`?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert=${ca}`, {}, elsewhere)).rejects.toMatchObject({ code: 'SLUICE_TLS' })
-    expect(await isTls(await connectTo(`?hostaddr=127.0.0.1&sslmode=verify-ca&sslrootcert=${ca}`, {}, elsewhere))).toBe(true)
+    await expect(
+      connectTo(`?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert=${ca}`, {}, elsewhere),
+    ).rejects.toMatchObject({ code: 'SLUICE_TLS' })
+    expect(await isTls(await connectTo(`?hostaddr=127.0.0.1&sslmode=verify-ca&sslrootcert=${ca}`, {}, elsewhere))).toBe(
+      true,
+    )
   })
 
   it('refuses a key that others may read', async () => {
@@ -85,7 +109,9 @@ describe('TLS', () => {
     chmodSync(key, 0o644)
     const cert = join(folder, 'cert.pem')
     writeFileSync(cert, 'x')
-    await expect(connectTo(`?sslmode=require&sslcert=${cert}&sslkey=${key}`)).rejects.toMatchObject({ code: 'SLUICE_TLS' })
+    await expect(connectTo(`?sslmode=require&sslcert=${cert}&sslkey=${key}`)).rejects.toMatchObject({
+      code: 'SLUICE_TLS',
+    })
   })
 })
 
@@ -99,7 +125,9 @@ describe('who and where', () => {
     await expect(connectTo('', {}, bare)).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS' })
     await expect(connectTo('', { PGPASSWORD: 'wrong' }, bare)).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS' })
     chmodSync(file, 0o644)
-    await expect(connectTo('', { PGPASSFILE: file }, bare)).rejects.toMatchObject({ hint: expect.stringContaining('chmod 0600') as string })
+    await expect(connectTo('', { PGPASSFILE: file }, bare)).rejects.toMatchObject({
+      hint: expect.stringContaining('chmod 0600') as string,
+    })
   })
 
   it('goes on to the next host, and picks by target_session_attrs', async () => {
@@ -110,8 +138,13 @@ describe('who and where', () => {
   })
 
   it('says that nothing listens, that the database is missing', async () => {
-    await expect(connectTo('', {}, 'postgres://u:p@127.0.0.1:1/d')).rejects.toMatchObject({ code: 'SLUICE_UNREACHABLE', where: { url: 'postgres://u@127.0.0.1:1/d' } })
-    await expect(connectTo('', {}, server.url.replace(/\/[^/]*$/, '/nowhere'))).rejects.toMatchObject({ code: 'SLUICE_NOT_FOUND' })
+    await expect(connectTo('', {}, 'postgres://u:p@127.0.0.1:1/d')).rejects.toMatchObject({
+      code: 'SLUICE_UNREACHABLE',
+      where: { url: 'postgres://u@127.0.0.1:1/d' },
+    })
+    await expect(connectTo('', {}, server.url.replace(/\/[^/]*$/, '/nowhere'))).rejects.toMatchObject({
+      code: 'SLUICE_NOT_FOUND',
+    })
   })
 
   describe('a server that takes the connection and says nothing', () => {
@@ -130,7 +163,9 @@ describe('who and where', () => {
     })
 
     it('is given up after connect_timeout', async () => {
-      await expect(connectTo('?connect_timeout=1&sslmode=disable', {}, url)).rejects.toMatchObject({ code: 'SLUICE_UNREACHABLE' })
+      await expect(connectTo('?connect_timeout=1&sslmode=disable', {}, url)).rejects.toMatchObject({
+        code: 'SLUICE_UNREACHABLE',
+      })
     })
 
     it('is left when the signal says so', async () => {
@@ -143,7 +178,11 @@ describe('who and where', () => {
 })
 
 describe('describeTable', () => {
-  const reference = (table: string) => parsePostgresUrl(`postgres://u@h/d?table=${encodeURIComponent(table)}`, {}).table ?? { schema: null, table: { name: '', literal: true } }
+  const reference = (table: string) =>
+    parsePostgresUrl(`postgres://u@h/d?table=${encodeURIComponent(table)}`, {}).table ?? {
+      schema: null,
+      table: { name: '', literal: true },
+    }
 
   it('knows columns, keys, references, triggers of a partitioned table', async () => {
     const connection = await connectTo('')
@@ -158,7 +197,17 @@ describe('describeTable', () => {
       CREATE VIEW seen AS SELECT 1 AS one;
       CREATE TABLE "Mixed" (a int); CREATE TABLE leaf (a int GENERATED ALWAYS AS IDENTITY, b int GENERATED BY DEFAULT AS IDENTITY)`)
     const tree = await describeTable(connection, reference('Tree'))
-    expect(tree).toMatchObject({ schema: 'public', name: 'tree', kind: 'partitioned', partitioned: true, primaryKey: ['region', 'id'], uniqueKeys: [['id', 'note', 'region']], selfReferencing: true, triggers: ['t'], rowSecurity: false })
+    expect(tree).toMatchObject({
+      schema: 'public',
+      name: 'tree',
+      kind: 'partitioned',
+      partitioned: true,
+      primaryKey: ['region', 'id'],
+      uniqueKeys: [['id', 'note', 'region']],
+      selfReferencing: true,
+      triggers: ['t'],
+      rowSecurity: false,
+    })
     expect(tree.foreignKeys).toEqual([{ name: 'up', columns: ['region', 'parent'], references: 'public.tree' }])
     expect(tree.columns.map(({ name, nullable, identity, generated, hasDefault }) => ({ name, nullable, identity, generated, hasDefault }))).toMatchObject([
       { name: 'id', nullable: false, identity: null }, { name: 'region', nullable: false }, { name: 'parent', nullable: true },
@@ -175,7 +224,10 @@ describe('describeTable', () => {
     const connection = await connectTo('')
     expect((await findTable(connection, reference('Mixed')))?.name).toBe('Mixed')
     expect(await findTable(connection, reference('"mixed"'))).toBeNull()
-    await expect(describeTable(connection, reference('tre'))).rejects.toMatchObject({ code: 'SLUICE_NOT_FOUND', hint: expect.stringContaining('tree') as string })
+    await expect(describeTable(connection, reference('tre'))).rejects.toMatchObject({
+      code: 'SLUICE_NOT_FOUND',
+      hint: expect.stringContaining('tree') as string,
+    })
     const view = await describeTable(connection, reference('seen'))
     expect(() => requireLoadable(view)).toThrow(expect.objectContaining({ code: 'SLUICE_USAGE' }))
   })

@@ -28,11 +28,20 @@ interface ReadResult {
   readonly batches: Batch[]
 }
 
-async function readAll(reader: FormatReader, bytes: Uint8Array, o: { form: 'csv' | 'rows'; cuts: readonly number[]; from?: Position }): Promise<ReadResult> {
+async function readAll(
+  reader: FormatReader,
+  bytes: Uint8Array,
+  o: { form: 'csv' | 'rows'; cuts: readonly number[]; from?: Position },
+): Promise<ReadResult> {
   const head = await reader.head(cutUp(bytes, o.cuts), place)
   const from = o.from ?? head.first
   const batches: Batch[] = []
-  for await (const batch of reader.read(cutUp(bytes.subarray(from.byte), o.cuts), head, { ...place, form: o.form, from })) batches.push(batch)
+  for await (const batch of reader.read(cutUp(bytes.subarray(from.byte), o.cuts), head, {
+    ...place,
+    form: o.form,
+    from,
+  }))
+    batches.push(batch)
   return { head, batches }
 }
 
@@ -42,7 +51,28 @@ interface Sample {
 }
 
 const words = fc.oneof(
-  fc.constantFrom('', 'a', 'bc', ' ', '\\.', '\\N', 'NULL', 'é', '漢字', '🙂', '"', "'", ',', '\n', '\r', '\r\n', '\\', ';', '""', 'x,y'),
+  fc.constantFrom(
+    '',
+    'a',
+    'bc',
+    ' ',
+    '\\.',
+    '\\N',
+    'NULL',
+    'é',
+    '漢字',
+    '🙂',
+    '"',
+    "'",
+    ',',
+    '\n',
+    '\r',
+    '\r\n',
+    '\\',
+    ';',
+    '""',
+    'x,y',
+  ),
   fc.string({ maxLength: 6, unit: 'binary' }).map((s) => s.replaceAll('\0', '').replaceAll('\ufeff', '')),
 )
 
@@ -62,12 +92,20 @@ const samples: fc.Arbitrary<Sample> = dialects.chain((dialect) => {
     if (dialect.quote === null) return word.replace(/[\r\n]/g, '').replaceAll(dialect.delimiter, '')
     return dialect.quote + escaped(word, dialect) + dialect.quote
   })
-  const plainField = words.map((word) => [...word].filter((c) => c !== dialect.delimiter && c !== dialect.quote && c !== '\n' && c !== '\r').join(''))
-  const field = fc.oneof({ weight: 6, arbitrary: plainField }, { weight: 4, arbitrary: quotedField }, { weight: 1, arbitrary: fc.constant('') })
+  const plainField = words.map((word) =>
+    [...word].filter((c) => c !== dialect.delimiter && c !== dialect.quote && c !== '\n' && c !== '\r').join(''),
+  )
+  const field = fc.oneof(
+    { weight: 6, arbitrary: plainField },
+    { weight: 4, arbitrary: quotedField },
+    { weight: 1, arbitrary: fc.constant('') },
+  )
   const lineEnds = fc.constantFrom(['\n'], ['\r\n'], ['\r'], ['\n', '\r\n'], ['\n', '\r', '\r\n'])
   return fc
     .tuple(
-      fc.array(fc.tuple(fc.array(field, { minLength: 1, maxLength: 4 }), fc.nat(), fc.integer({ min: 0, max: 14 })), { maxLength: 12 }),
+      fc.array(fc.tuple(fc.array(field, { minLength: 1, maxLength: 4 }), fc.nat(), fc.integer({ min: 0, max: 14 })), {
+        maxLength: 12,
+      }),
       lineEnds,
       fc.boolean(),
       fc.integer({ min: 1, max: 4 }),
@@ -98,14 +136,17 @@ function optionsOf(dialect: ReferenceDialect): CsvReadOptions {
 function expected(sample: Sample): { width: number; rows: ReferenceRecord[] } | null {
   const records = parseReference(sample.text, sample.dialect)
   if (records === null) return null
-  const isBlank = (record: ReferenceRecord): boolean => record.fields.length === 1 && record.fields[0]?.text === '' && !record.fields[0].quoted
+  const isBlank = (record: ReferenceRecord): boolean =>
+    record.fields.length === 1 && record.fields[0]?.text === '' && !record.fields[0].quoted
   const width = records.find((record) => !isBlank(record))?.fields.length ?? (records.length > 0 ? 1 : 0)
   const rows = width === 1 ? records : records.filter((record) => !isBlank(record))
   return { width, rows }
 }
 
 const valuesOf = (rows: readonly ReferenceRecord[], nulls: readonly string[] = []): Value[][] =>
-  rows.map((row) => row.fields.map((field) => (!field.quoted && (field.text === '' || nulls.includes(field.text)) ? null : field.text)))
+  rows.map((row) =>
+    row.fields.map((field) => (!field.quoted && (field.text === '' || nulls.includes(field.text)) ? null : field.text)),
+  )
 
 async function outcome<T>(work: Promise<T>): Promise<T | SluiceError> {
   try {
@@ -137,18 +178,25 @@ function parseAsCopy(batch: CsvBatch): { rows: Value[][] } {
   expect(ends.length).toBe(batch.rows)
   expect(text.includes(quote ?? '\0')).toBe(batch.quoted)
   for (const line of text.split(/\r?\n/)) if (!batch.quoted) expect(line).not.toBe('\\.')
-  if (batch.columns.length > 1) for (const { fields } of records) expect(fields).not.toEqual([{ text: '', quoted: false }])
+  if (batch.columns.length > 1)
+    for (const { fields } of records) expect(fields).not.toEqual([{ text: '', quoted: false }])
   return { rows: valuesOf(records) }
 }
 
-const cutting = fc.oneof(fc.constant([1]), fc.constant([]), fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }))
+const cutting = fc.oneof(
+  fc.constant([1]),
+  fc.constant([]),
+  fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
+)
 
 describe('CSV, cut anywhere', () => {
   it('rows are those of a plain parser, with their places', async () => {
     await fc.assert(
       fc.asyncProperty(samples, cutting, async (sample, cuts) => {
         const want = expected(sample)
-        const got = await outcome(readAll(createCsvReader(optionsOf(sample.dialect)), Buffer.from(sample.text), { form: 'rows', cuts }))
+        const got = await outcome(
+          readAll(createCsvReader(optionsOf(sample.dialect)), Buffer.from(sample.text), { form: 'rows', cuts }),
+        )
         const broken = want === null || want.rows.some((row) => row.fields.length !== want.width)
         if (got instanceof SluiceError) return void expect(broken, `${got.code} ${got.message}`).toBe(true)
         expect(broken).toBe(false)
@@ -163,20 +211,29 @@ describe('CSV, cut anywhere', () => {
 
   it('the bytes of the csv form are what COPY reads to the same values', async () => {
     await fc.assert(
-      fc.asyncProperty(samples, cutting, fc.constantFrom([], ['NULL'], ['\\N', 'a', '\\.']), async (sample, cuts, nulls) => {
-        const want = expected(sample)
-        const reader = createCsvReader({ ...optionsOf(sample.dialect), nulls })
-        const got = await outcome(readAll(reader, Buffer.from(sample.text), { form: 'csv', cuts }))
-        if (want === null) return void expect(got).toBeInstanceOf(SluiceError)
-        const ragged = want.rows.some((row) => row.fields.length !== want.width)
-        if (got instanceof SluiceError) return void expect(ragged, `${got.code} ${got.message}`).toBe(true)
-        const batches = got.batches.filter((batch) => batch.form === 'csv')
-        expect(batches.flatMap((batch) => parseAsCopy(batch).rows)).toEqual(valuesOf(want.rows, nulls))
-        let row = 0
-        for (const batch of batches)
-          for (let k = 0; k < batch.rows; k += 1, row += 1)
-            expect(locateRecord(batch, k)).toEqual({ row: row + 1, line: want.rows[row]?.line, byte: want.rows[row]?.byte })
-      }),
+      fc.asyncProperty(
+        samples,
+        cutting,
+        fc.constantFrom([], ['NULL'], ['\\N', 'a', '\\.']),
+        async (sample, cuts, nulls) => {
+          const want = expected(sample)
+          const reader = createCsvReader({ ...optionsOf(sample.dialect), nulls })
+          const got = await outcome(readAll(reader, Buffer.from(sample.text), { form: 'csv', cuts }))
+          if (want === null) return void expect(got).toBeInstanceOf(SluiceError)
+          const ragged = want.rows.some((row) => row.fields.length !== want.width)
+          if (got instanceof SluiceError) return void expect(ragged, `${got.code} ${got.message}`).toBe(true)
+          const batches = got.batches.filter((batch) => batch.form === 'csv')
+          expect(batches.flatMap((batch) => parseAsCopy(batch).rows)).toEqual(valuesOf(want.rows, nulls))
+          let row = 0
+          for (const batch of batches)
+            for (let k = 0; k < batch.rows; k += 1, row += 1)
+              expect(locateRecord(batch, k)).toEqual({
+                row: row + 1,
+                line: want.rows[row]?.line,
+                byte: want.rows[row]?.byte,
+              })
+        },
+      ),
       { numRuns: 600 },
     )
   })
@@ -184,7 +241,11 @@ describe('CSV, cut anywhere', () => {
   it('any bytes: rows or a SluiceError, never a crash', async () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
-      fc.array(fc.constantFrom(34, 44, 10, 13, 0, 97, 0xef, 0xbb, 0xbf, 0xff, 0xfe, 0xd8, 0xed, 0xa0, 92, 46), { maxLength: 80 }).map((b) => Uint8Array.from(b)),
+      fc
+        .array(fc.constantFrom(34, 44, 10, 13, 0, 97, 0xef, 0xbb, 0xbf, 0xff, 0xfe, 0xd8, 0xed, 0xa0, 92, 46), {
+          maxLength: 80,
+        })
+        .map((b) => Uint8Array.from(b)),
     )
     const options = fc.record({
       encoding: fc.constantFrom('utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'shift_jis', 'gb18030', 'iso-2022-jp'),
@@ -197,23 +258,29 @@ describe('CSV, cut anywhere', () => {
       skipLines: fc.nat({ max: 2 }),
     })
     await fc.assert(
-      fc.asyncProperty(bytes, options, cutting, fc.constantFrom<'csv' | 'rows'>('csv', 'rows'), async (input, o, cuts, form) => {
-        const reader = createCsvReader({ ...o, maxRowBytes } as CsvReadOptions)
-        const head = await outcome(reader.head(cutUp(input, cuts), place))
-        if (head instanceof SluiceError) return void expect(head.where.url).toBe('test.csv')
-        const seekable = (head.state as { seekable: boolean }).seekable
-        const chunks = cutUp(seekable ? input.subarray(head.first.byte) : input, cuts)
-        const work = (async () => {
-          let rows = 0
-          for await (const batch of reader.read(chunks, head, { ...place, form, from: head.first })) {
-            expect(batch.start.row).toBe(rows)
-            rows = batch.end.row
-            if (batch.form === 'csv') parseAsCopy(batch)
-          }
-        })()
-        const got = await outcome(work)
-        if (got instanceof SluiceError) expect(got.where.url).toBe('test.csv')
-      }),
+      fc.asyncProperty(
+        bytes,
+        options,
+        cutting,
+        fc.constantFrom<'csv' | 'rows'>('csv', 'rows'),
+        async (input, o, cuts, form) => {
+          const reader = createCsvReader({ ...o, maxRowBytes } as CsvReadOptions)
+          const head = await outcome(reader.head(cutUp(input, cuts), place))
+          if (head instanceof SluiceError) return void expect(head.where.url).toBe('test.csv')
+          const seekable = (head.state as { seekable: boolean }).seekable
+          const chunks = cutUp(seekable ? input.subarray(head.first.byte) : input, cuts)
+          const work = (async () => {
+            let rows = 0
+            for await (const batch of reader.read(chunks, head, { ...place, form, from: head.first })) {
+              expect(batch.start.row).toBe(rows)
+              rows = batch.end.row
+              if (batch.form === 'csv') parseAsCopy(batch)
+            }
+          })()
+          const got = await outcome(work)
+          if (got instanceof SluiceError) expect(got.where.url).toBe('test.csv')
+        },
+      ),
       { numRuns: 1500 },
     )
   })
@@ -221,7 +288,11 @@ describe('CSV, cut anywhere', () => {
 
 describe('encode, then read', () => {
   const value = fc.oneof(fc.constant(null), words, words)
-  const table = fc.integer({ min: 1, max: 4 }).chain((width) => fc.array(fc.array(value, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 20 }))
+  const table = fc
+    .integer({ min: 1, max: 4 })
+    .chain((width) =>
+      fc.array(fc.array(value, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 20 }),
+    )
   const shape = fc.constantFrom({}, { delimiter: '\t' }, { quote: "'" }, { escape: '\\' }, { lineEnd: 'crlf' as const })
 
   it('gives the values back', async () => {
@@ -229,15 +300,31 @@ describe('encode, then read', () => {
       fc.asyncProperty(table, shape, async (rows, options) => {
         const columns = (rows[0] ?? []).map((_, i) => `c${i}`)
         const zero = { byte: 0, row: 0, line: 0 }
-        const batch = { form: 'rows' as const, columns, rows, places: [], sourceBytes: 0, filtered: 0, start: zero, end: zero, mayEnd: true }
+        const batch = {
+          form: 'rows' as const,
+          columns,
+          rows,
+          places: [],
+          sourceBytes: 0,
+          filtered: 0,
+          start: zero,
+          end: zero,
+          mayEnd: true,
+        }
         const encoder = createCsvEncoder({ columns, ...options })
         const bytes = Buffer.concat([encoder.encode(batch), encoder.end()])
         const { lineEnd: _, ...reading } = { lineEnd: undefined, ...options }
-        const { head, batches } = await readAll(createCsvReader({ ...reading, maxRowBytes }), bytes, { form: 'rows', cuts: [7] })
+        const { head, batches } = await readAll(createCsvReader({ ...reading, maxRowBytes }), bytes, {
+          form: 'rows',
+          cuts: [7],
+        })
         expect(head.columns.map((column) => column.name)).toEqual(columns)
         expect(batches.flatMap((one) => (one.form === 'rows' ? one.rows : []))).toEqual(rows)
         const copy = encodeCopyRows(batch, { shape: { delimiter: ',', quote: '"', escape: '"' }, formatBinary: String })
-        const read = await readAll(createCsvReader({ header: false, columns, maxRowBytes }), copy, { form: 'rows', cuts: [] })
+        const read = await readAll(createCsvReader({ header: false, columns, maxRowBytes }), copy, {
+          form: 'rows',
+          cuts: [],
+        })
         expect(read.batches.flatMap((one) => (one.form === 'rows' ? one.rows : []))).toEqual(rows)
       }),
       { numRuns: 300 },
@@ -247,7 +334,9 @@ describe('encode, then read', () => {
   it('a csv batch comes out as its values, whatever its shape', async () => {
     await fc.assert(
       fc.asyncProperty(samples, shape, async (sample, options) => {
-        const got = await outcome(readAll(createCsvReader(optionsOf(sample.dialect)), Buffer.from(sample.text), { form: 'csv', cuts: [] }))
+        const got = await outcome(
+          readAll(createCsvReader(optionsOf(sample.dialect)), Buffer.from(sample.text), { form: 'csv', cuts: [] }),
+        )
         if (got instanceof SluiceError || got.batches.length === 0) return
         const want = expected(sample)
         if (want === null || want.rows.some((row) => row.fields.length !== want.width)) return
@@ -264,17 +353,23 @@ describe('encode, then read', () => {
 
   it('a physical line belongs to one record', async () => {
     await fc.assert(
-      fc.property(fc.array(fc.array(fc.constantFrom('a', 'b\nc', 'd\r\n\ne', ''), { minLength: 2, maxLength: 2 }), { minLength: 1, maxLength: 8 }), (rows) => {
-        const text = rows.map((row) => row.map((field) => `"${field}"`).join(',') + '\n')
-        const shapeOf = { delimiter: ',', quote: '"', escape: '"' }
-        let line = 0
-        for (const [index, record] of text.entries())
-          for (let k = 1; k < record.split('\n').length; k += 1) {
-            line += 1
-            expect(recordAtLine(Buffer.from(text.join('')), shapeOf, line)).toBe(index)
-          }
-        expect(recordAtLine(Buffer.from(text.join('')), shapeOf, line + 1)).toBe(-1)
-      }),
+      fc.property(
+        fc.array(fc.array(fc.constantFrom('a', 'b\nc', 'd\r\n\ne', ''), { minLength: 2, maxLength: 2 }), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        (rows) => {
+          const text = rows.map((row) => row.map((field) => `"${field}"`).join(',') + '\n')
+          const shapeOf = { delimiter: ',', quote: '"', escape: '"' }
+          let line = 0
+          for (const [index, record] of text.entries())
+            for (let k = 1; k < record.split('\n').length; k += 1) {
+              line += 1
+              expect(recordAtLine(Buffer.from(text.join('')), shapeOf, line)).toBe(index)
+            }
+          expect(recordAtLine(Buffer.from(text.join('')), shapeOf, line + 1)).toBe(-1)
+        },
+      ),
     )
   })
 })

@@ -30,7 +30,7 @@ export function parseReference(text: string, dialect: ReferenceDialect): Referen
     const begin = at
     const beginLine = line
     const fields: ReferenceField[] = []
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       let value = ''
       let quoted = false
       if (dialect.quote !== null && text[at] === dialect.quote) {
@@ -38,7 +38,11 @@ export function parseReference(text: string, dialect: ReferenceDialect): Referen
         for (at += 1; ; at += 1) {
           if (at >= text.length) return null
           const next = text[at + 1]
-          if (text[at] === dialect.escape && next !== undefined && (next === dialect.quote || next === dialect.escape)) {
+          if (
+            text[at] === dialect.escape &&
+            next !== undefined &&
+            (next === dialect.quote || next === dialect.escape)
+          ) {
             value += next
             at += 1
           } else if (text[at] === dialect.quote) break

@@ -6,11 +6,28 @@ const cell = fc.oneof(
   fc.integer().map(String),
   fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String),
   fc.tuple(fc.integer(), fc.nat(9999)).map(([whole, fraction]) => `${whole}.${fraction}`),
-  fc.constantFrom('true', 'false', '', '-0', '01', '1.50', '2020-01-01', '2020-13-01', '2020-01-01 00:00:00.50', '2020-01-01T00:00:00Z'),
-  fc.date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true }).map((date) => date.toISOString()),
+  fc.constantFrom(
+    'true',
+    'false',
+    '',
+    '-0',
+    '01',
+    '1.50',
+    '2020-01-01',
+    '2020-13-01',
+    '2020-01-01 00:00:00.50',
+    '2020-01-01T00:00:00Z',
+  ),
+  fc
+    .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
+    .map((date) => date.toISOString()),
   fc.string({ maxLength: 4 }),
 )
-const column = fc.oneof(fc.array(cell, { maxLength: 6 }), fc.array(fc.integer().map(String)), fc.array(fc.double({ noNaN: true }).map(String)))
+const column = fc.oneof(
+  fc.array(cell, { maxLength: 6 }),
+  fc.array(fc.integer().map(String)),
+  fc.array(fc.double({ noNaN: true }).map(String)),
+)
 
 function infer(values: readonly string[]) {
   const inferrer = new TypeInferrer(['a'])
@@ -47,7 +64,9 @@ describe('inference', () => {
   it('does not depend on the order of rows', () => {
     fc.assert(
       fc.property(
-        column.chain((values) => fc.tuple(fc.constant(values), fc.shuffledSubarray(values, { minLength: values.length }))),
+        column.chain((values) =>
+          fc.tuple(fc.constant(values), fc.shuffledSubarray(values, { minLength: values.length })),
+        ),
         ([values, shuffled]) => {
           expect(infer(shuffled)).toEqual(infer(values))
         },

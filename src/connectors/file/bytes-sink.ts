@@ -2,7 +2,17 @@ import { SluiceError } from '../../core/errors.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
 import type { Extent, Json, Output, Partition, Receipt } from '../../core/job.ts'
-import type { Abortable, FinishResult, Lane, ObjectInfo, ObjectWriter, Sink, SinkPlan, WritableStore, WrittenPart } from '../../core/ports.ts'
+import type {
+  Abortable,
+  FinishResult,
+  Lane,
+  ObjectInfo,
+  ObjectWriter,
+  Sink,
+  SinkPlan,
+  WritableStore,
+  WrittenPart,
+} from '../../core/ports.ts'
 import type { Batch, BatchForm } from '../../core/batch.ts'
 import type { SinkRequest } from '../connector.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -49,7 +59,8 @@ class BytesSink implements Sink {
 
   get lanes(): { max: number; ordered: boolean; first: number } {
     const { parallelism } = this.#request.options
-    if (parallelism === undefined || parallelism === 'auto') return { max: MOST_PARTS_IN_FLIGHT, ordered: false, first: FIRST_PARTS_IN_FLIGHT }
+    if (parallelism === undefined || parallelism === 'auto')
+      return { max: MOST_PARTS_IN_FLIGHT, ordered: false, first: FIRST_PARTS_IN_FLIGHT }
     const parts = Math.max(1, parallelism)
     return { max: parts, ordered: false, first: parts }
   }
@@ -66,10 +77,20 @@ class BytesSink implements Sink {
     for (const partition of plan.partitions) {
       requireFileName(this.#endpoint, partition.id)
       const key = outputKey(this.#endpoint, partition.id)
-      this.#targets.set(partition.id, { partition, key, url: outputUrl(this.#endpoint, key), writer: null, skipped: false, output: null })
+      this.#targets.set(partition.id, {
+        partition,
+        key,
+        url: outputUrl(this.#endpoint, key),
+        writer: null,
+        skipped: false,
+        output: null,
+      })
     }
     if (this.#targets.size > 1 && new Set([...this.#targets.values()].map((target) => target.key)).size === 1)
-      throw new SluiceError('SLUICE_USAGE', `${plan.partitions.length} objects cannot become one`, { where: { url: this.#endpoint.url }, hint: 'end the sink in / to put each under it' })
+      throw new SluiceError('SLUICE_USAGE', `${plan.partitions.length} objects cannot become one`, {
+        where: { url: this.#endpoint.url },
+        hint: 'end the sink in / to put each under it',
+      })
     await this.#checkExisting(o)
   }
 
@@ -80,7 +101,8 @@ class BytesSink implements Sink {
       if (target === undefined) continue
       receipts.push(...(await this.#recoverOne(target, journal, o)))
     }
-    for (const target of this.#targets.values()) if (target.skipped) receipts.push(wholeReceipt(target.partition, target.partition.bytes ?? 0, { written: false }))
+    for (const target of this.#targets.values())
+      if (target.skipped) receipts.push(wholeReceipt(target.partition, target.partition.bytes ?? 0, { written: false }))
     return receipts
   }
 
@@ -91,7 +113,11 @@ class BytesSink implements Sink {
   async endPartition(partition: Partition, receipts: readonly Receipt[], o: Abortable): Promise<void> {
     const target = this.#targets.get(partition.id)
     if (target === undefined || target.skipped || target.output !== null) return
-    const writer = await this.#writer(target, receipts.reduce((sum, receipt) => sum + receipt.extent.bytes, 0), o)
+    const writer = await this.#writer(
+      target,
+      receipts.reduce((sum, receipt) => sum + receipt.extent.bytes, 0),
+      o,
+    )
     const parts = receipts.map((receipt) => partFromJson(receipt.state)).toSorted((a, b) => a.number - b.number)
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
     await this.#record({ kind: 'completing', partition: partition.id, bytes, sealed: null })
@@ -109,10 +135,16 @@ class BytesSink implements Sink {
   async abort(_reason: unknown, o: { readonly resumable: boolean }): Promise<void> {
     // A local file is begun again by a resume: what there is of it would only take room.
     if (o.resumable && this.#endpoint.scheme !== 'file') return
-    for (const target of this.#targets.values()) if (target.output === null) await target.writer?.then((writer) => writer.abort(), () => undefined)
+    for (const target of this.#targets.values())
+      if (target.output === null)
+        await target.writer?.then(
+          (writer) => writer.abort(),
+          () => undefined,
+        )
     for (const journal of readUploads(this.#request.context.recorded).values())
       if (journal.completed === null && (this.#targets.get(journal.partition)?.writer ?? null) === null)
-        for (const intent of journal.intents) await this.#store.discard(intent, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined)
+        for (const intent of journal.intents)
+          await this.#store.discard(intent, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined)
   }
 
   async close(): Promise<void> {
@@ -120,7 +152,11 @@ class BytesSink implements Sink {
   }
 
   /** Null where another's output came in between, and `--if-exists skip` leaves it. */
-  async #complete(target: Target, made: { writer: ObjectWriter; parts: readonly WrittenPart[] }, o: Abortable): Promise<ObjectInfo | null> {
+  async #complete(
+    target: Target,
+    made: { writer: ObjectWriter; parts: readonly WrittenPart[] },
+    o: Abortable,
+  ): Promise<ObjectInfo | null> {
     try {
       return await made.writer.complete(made.parts, o)
     } catch (error) {
@@ -143,7 +179,8 @@ class BytesSink implements Sink {
     const begun = readUploads(this.#request.context.recorded)
     for (const target of this.#targets.values()) {
       if (begun.has(target.partition.id) || (await this.#head(target, o)) === null) continue
-      if (ifExists === 'fail') throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: target.url } })
+      if (ifExists === 'fail')
+        throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: target.url } })
       this.#skip(target)
     }
   }
@@ -181,7 +218,11 @@ class BytesSink implements Sink {
     return kept
   }
 
-  async #takeUp(target: Target, how: { size: number | null; resume: Json }, o: Abortable): Promise<ObjectWriter | null> {
+  async #takeUp(
+    target: Target,
+    how: { size: number | null; resume: Json },
+    o: Abortable,
+  ): Promise<ObjectWriter | null> {
     try {
       return await this.#openWriter(target, how, o)
     } catch (error) {
@@ -220,7 +261,11 @@ class BytesSink implements Sink {
     return target.writer
   }
 
-  async #openWriter(target: Target, how: { size: number | null; resume: Json | undefined }, o: Abortable): Promise<ObjectWriter> {
+  async #openWriter(
+    target: Target,
+    how: { size: number | null; resume: Json | undefined },
+    o: Abortable,
+  ): Promise<ObjectWriter> {
     await makeFolder(this.#endpoint, target.key)
     const writer = await this.#store.openWriter(
       target.key,
@@ -232,7 +277,13 @@ class BytesSink implements Sink {
       },
       o,
     )
-    if (how.resume === undefined) await this.#record({ kind: 'token', partition: target.partition.id, token: writer.token(), partBytes: this.#partBytes })
+    if (how.resume === undefined)
+      await this.#record({
+        kind: 'token',
+        partition: target.partition.id,
+        token: writer.token(),
+        partBytes: this.#partBytes,
+      })
     return writer
   }
 
@@ -278,7 +329,16 @@ class PartLane implements Lane {
 
 function partReceipt(partition: Partition, part: WrittenPart, o: { last: boolean; written: boolean }): Receipt {
   const [start, end] = [part.offset, part.offset + part.bytes].map((byte) => ({ ...START, byte }))
-  const extent: Extent = { partition: partition.id, sequence: part.number - 1, start: start ?? START, end: end ?? START, rows: 0, filtered: 0, bytes: part.bytes, last: o.last }
+  const extent: Extent = {
+    partition: partition.id,
+    sequence: part.number - 1,
+    start: start ?? START,
+    end: end ?? START,
+    rows: 0,
+    filtered: 0,
+    bytes: part.bytes,
+    last: o.last,
+  }
   return { extent, durable: true, rowsWritten: 0, bytesWritten: o.written ? part.bytes : 0, state: { ...part } }
 }
 
@@ -287,9 +347,22 @@ function wholeReceipt(partition: Partition, bytes: number, o: { written: boolean
 }
 
 function partFromJson(state: Json): WrittenPart {
-  if (typeof state === 'object' && state !== null && 'number' in state && 'offset' in state && 'bytes' in state && 'etag' in state) {
+  if (
+    typeof state === 'object' &&
+    state !== null &&
+    'number' in state &&
+    'offset' in state &&
+    'bytes' in state &&
+    'etag' in state
+  ) {
     const { number, offset, bytes, etag } = state
-    if (typeof number === 'number' && typeof offset === 'number' && typeof bytes === 'number' && (typeof etag === 'string' || etag === null)) return { number, offset, bytes, etag }
+    if (
+      typeof number === 'number' &&
+      typeof offset === 'number' &&
+      typeof bytes === 'number' &&
+      (typeof etag === 'string' || etag === null)
+    )
+      return { number, offset, bytes, etag }
   }
   throw new SluiceError('SLUICE_INTERNAL', 'a receipt that is none of a part')
 }

@@ -1,5 +1,8 @@
 /** Passes chunks on and counts their bytes. */
-export async function* countBytes(chunks: AsyncIterable<Uint8Array>, add: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+export async function* countBytes(
+  chunks: AsyncIterable<Uint8Array>,
+  add: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     add(chunk.byteLength)
     yield chunk
@@ -7,7 +10,11 @@ export async function* countBytes(chunks: AsyncIterable<Uint8Array>, add: (bytes
 }
 
 /** The bytes `[start, end)` of a stream. Reads no further than `end`. */
-export async function* sliceChunks(chunks: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
+export async function* sliceChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array> {
   let at = 0
   if (start >= end) return
   for await (const chunk of chunks) {

@@ -36,7 +36,9 @@ async function openSink(request: SinkRequest): Promise<Sink> {
   }
   const store = await openWritableStore(endpoint, request)
   if (request.raw) return createBytesSink(request, { store, endpoint })
-  const key = isPrefix(endpoint) ? outputKey(endpoint, convertedName(request.sourceUrl, ending(format, compression))) : endpoint.key
+  const key = isPrefix(endpoint)
+    ? outputKey(endpoint, convertedName(request.sourceUrl, ending(format, compression)))
+    : endpoint.key
   await makeFolder(endpoint, key)
   const target = createStoreTarget(request, { store, key, url: outputUrl(endpoint, key) })
   return createRowsSink(request, { target, format, compression })

@@ -74,7 +74,9 @@ export async function openWritableStore(endpoint: Endpoint, request: EndpointReq
     return createLocalStore()
   }
   if (endpoint.scheme !== 's3')
-    throw new SluiceError('SLUICE_USAGE', `nothing can be written to ${endpoint.url}`, { hint: 'a path, s3://bucket/key, or -' })
+    throw new SluiceError('SLUICE_USAGE', `nothing can be written to ${endpoint.url}`, {
+      hint: 'a path, s3://bucket/key, or -',
+    })
   const { createS3Store } = await import('../../stores/s3/s3-store.ts')
   const { options } = request
   return createS3Store({

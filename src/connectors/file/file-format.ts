@@ -32,7 +32,8 @@ export function compressionByName(name: string): CompressionName {
 
 /** @throws SLUICE_NOT_YET, SLUICE_UNKNOWN_FORMAT, SLUICE_USAGE */
 export async function openReader(format: FormatName, options: CopyOptions, url: string): Promise<FormatReader> {
-  const maxRowBytes = options.maxMemory === undefined ? LONGEST_ROW_BYTES : Math.max(1024 * 1024, Math.floor(options.maxMemory / 4))
+  const maxRowBytes =
+    options.maxMemory === undefined ? LONGEST_ROW_BYTES : Math.max(1024 * 1024, Math.floor(options.maxMemory / 4))
   const text = {
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
     ...(options.onInvalidUtf8 === undefined ? {} : { onInvalidUtf8: options.onInvalidUtf8 }),
@@ -54,7 +55,10 @@ export async function openReader(format: FormatName, options: CopyOptions, url: 
     case 'dynamodb-json':
       throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url } })
     case 'raw':
-      throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', { where: { url }, hint: 'say --source-format csv, tsv or jsonl' })
+      throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
+        where: { url },
+        hint: 'say --source-format csv, tsv or jsonl',
+      })
   }
 }
 
@@ -89,6 +93,9 @@ export async function openEncoder(format: FormatName, columns: readonly string[]
     case 'dynamodb-json':
       throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url } })
     case 'raw':
-      throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', { where: { url }, hint: 'say --sink-format csv, tsv or jsonl' })
+      throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
+        where: { url },
+        hint: 'say --sink-format csv, tsv or jsonl',
+      })
   }
 }

@@ -22,9 +22,14 @@ export function isPattern(key: string, glob: boolean): boolean {
  *
  * @throws SLUICE_NOT_FOUND, SLUICE_NOTHING_MATCHES
  */
-export async function matchObjects(store: Store, endpoint: Endpoint, o: Abortable & { glob: boolean }): Promise<readonly Match[]> {
+export async function matchObjects(
+  store: Store,
+  endpoint: Endpoint,
+  o: Abortable & { glob: boolean },
+): Promise<readonly Match[]> {
   const { key } = endpoint
-  if (endpoint.scheme === 'stdio' || endpoint.scheme === 'http' || !isPattern(key, o.glob)) return [await one(store, key, o)]
+  if (endpoint.scheme === 'stdio' || endpoint.scheme === 'http' || !isPattern(key, o.glob))
+    return [await one(store, key, o)]
   if (!key.endsWith('/')) {
     const exact = await one(store, key, o).catch((error: unknown) => {
       if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
@@ -35,20 +40,32 @@ export async function matchObjects(store: Store, endpoint: Endpoint, o: Abortabl
   const matches: Match[] = []
   for await (const match of listMatches(store, endpoint, o)) if (match.info.size !== 0) matches.push(match)
   if (matches.length === 0)
-    throw new SluiceError('SLUICE_NOTHING_MATCHES', key.endsWith('/') ? 'nothing but empty objects, or nothing at all, is under this prefix' : 'nothing matches this pattern', {
-      where: { url: endpoint.url },
-    })
+    throw new SluiceError(
+      'SLUICE_NOTHING_MATCHES',
+      key.endsWith('/')
+        ? 'nothing but empty objects, or nothing at all, is under this prefix'
+        : 'nothing matches this pattern',
+      {
+        where: { url: endpoint.url },
+      },
+    )
   return matches
 }
 
 /** Everything under a prefix or glob, empty objects too, as the store lists it. */
-export async function* listMatches(store: Store, endpoint: Endpoint, o: Abortable & { glob: boolean }): AsyncGenerator<Match> {
+export async function* listMatches(
+  store: Store,
+  endpoint: Endpoint,
+  o: Abortable & { glob: boolean },
+): AsyncGenerator<Match> {
   if (store.list === undefined) throw new SluiceError('SLUICE_USAGE', `${endpoint.url} cannot be listed`)
   const { key } = endpoint
   const isGlob = o.glob && GLOB.test(key) && !key.endsWith('/')
   const fixed = isGlob ? key.slice(0, key.search(GLOB)) : key
   const base = isGlob ? fixed.slice(0, fixed.lastIndexOf('/') + 1) : key
-  const matches = isGlob ? picomatch(escapeFixed(fixed) + key.slice(fixed.length), { dot: true, nonegate: true }) : () => true
+  const matches = isGlob
+    ? picomatch(escapeFixed(fixed) + key.slice(fixed.length), { dot: true, nonegate: true })
+    : () => true
   for await (const info of store.list(fixed, o)) {
     if (info.key.endsWith('/') || !matches(info.key)) continue
     yield { name: info.key.slice(base.length), info }

@@ -23,9 +23,14 @@ export function outputKey(sink: Endpoint, partitionId: string): string {
  */
 export function requireFileName(sink: Endpoint, partitionId: string): void {
   if (sink.scheme !== 'file' || !isPrefix(sink)) return
-  const bad = partitionId.includes('\0') || partitionId.split('/').some((piece) => piece === '' || piece === '.' || piece === '..')
+  const bad =
+    partitionId.includes('\0') ||
+    partitionId.split('/').some((piece) => piece === '' || piece === '.' || piece === '..')
   if (bad)
-    throw new SluiceError('SLUICE_USAGE', `"${partitionId}" cannot be a file under ${sink.url}`, { where: { url: sink.url }, hint: 'copy such objects one by one, each to a name of its own' })
+    throw new SluiceError('SLUICE_USAGE', `"${partitionId}" cannot be a file under ${sink.url}`, {
+      where: { url: sink.url },
+      hint: 'copy such objects one by one, each to a name of its own',
+    })
 }
 
 /** Makes the folder of an output whose name comes from the source. @throws SLUICE_ACCESS_DENIED, SLUICE_LOCAL_IO, SLUICE_DISK_FULL */

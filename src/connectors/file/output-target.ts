@@ -7,7 +7,8 @@ import { readUploads } from './upload-journal.ts'
 import type { UploadEntry, UploadJournal } from './upload-journal.ts'
 
 /** `write`: all of it is to be written; `skip`: `--if-exists skip` leaves what is there; `finished`: an earlier run got to the end. */
-export type Beginning = { readonly kind: 'write' | 'skip' } | { readonly kind: 'finished'; readonly output: Output; readonly sealed: Json }
+export type Beginning =
+  { readonly kind: 'write' | 'skip' } | { readonly kind: 'finished'; readonly output: Output; readonly sealed: Json }
 
 /** One output that is written front to back. */
 export interface OutputTarget {
@@ -29,7 +30,8 @@ export function createStreamTarget(stream: NodeJS.WritableStream): OutputTarget 
     write: async (chunks, o) => {
       for (const chunk of chunks) {
         bytes += chunk.byteLength
-        if (!stream.write(chunk)) await once(stream, 'drain', { signal: o.signal }).catch((error: unknown) => streamFailed(error, o.signal))
+        if (!stream.write(chunk))
+          await once(stream, 'drain', { signal: o.signal }).catch((error: unknown) => streamFailed(error, o.signal))
       }
     },
     complete: () => Promise.resolve({ url: '-', rows: null, bytes, etag: null }),
@@ -40,11 +42,18 @@ export function createStreamTarget(stream: NodeJS.WritableStream): OutputTarget 
 
 function streamFailed(error: unknown, signal: AbortSignal): never {
   signal.throwIfAborted()
-  throw new SluiceError('SLUICE_LOCAL_IO', `standard output: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  throw new SluiceError(
+    'SLUICE_LOCAL_IO',
+    `standard output: ${error instanceof Error ? error.message : String(error)}`,
+    { cause: error },
+  )
 }
 
 /** A file or object made of parts of equal size, up to `inFlight` of them on their way while later ones are made. */
-export function createStoreTarget(request: SinkRequest, where: { store: WritableStore; key: string; url: string }): OutputTarget {
+export function createStoreTarget(
+  request: SinkRequest,
+  where: { store: WritableStore; key: string; url: string },
+): OutputTarget {
   return new StoreTarget(request, where)
 }
 
@@ -93,7 +102,8 @@ class StoreTarget implements OutputTarget {
       },
     )
     if (!there || (journal !== null && (await this.#isOurs(journal, o)))) return { kind: 'write' }
-    if (ifExists === 'fail') throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: this.#url } })
+    if (ifExists === 'fail')
+      throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: this.#url } })
     this.#request.reporter.warn(`${this.#url} is there already: left as it is (--if-exists skip)`)
     return { kind: 'skip' }
   }
@@ -112,7 +122,8 @@ class StoreTarget implements OutputTarget {
   }
 
   async complete(sealed: Json, o: Abortable): Promise<Output> {
-    if (this.#bytes > 0 || this.#parts.length + this.#sending.size === 0) await this.#send({ size: this.#writer === null ? this.#bytes : null }, o)
+    if (this.#bytes > 0 || this.#parts.length + this.#sending.size === 0)
+      await this.#send({ size: this.#writer === null ? this.#bytes : null }, o)
     await Promise.all(this.#sending)
     this.#throwFailure()
     const writer = await this.#open(null, o)
@@ -126,8 +137,14 @@ class StoreTarget implements OutputTarget {
     else await this.#discardIntents({ signal: AbortSignal.timeout(DISCARD_MS) })
   }
 
-  async #publish(made: { writer: ObjectWriter; parts: readonly WrittenPart[]; bytes: number }, o: Abortable): Promise<Output> {
-    const info = await made.writer.complete(made.parts.toSorted((a, b) => a.number - b.number), o)
+  async #publish(
+    made: { writer: ObjectWriter; parts: readonly WrittenPart[]; bytes: number },
+    o: Abortable,
+  ): Promise<Output> {
+    const info = await made.writer.complete(
+      made.parts.toSorted((a, b) => a.number - b.number),
+      o,
+    )
     await this.#record({ kind: 'completed', partition: this.#key, bytes: made.bytes, etag: info.etag })
     return { url: this.#url, rows: null, bytes: made.bytes, etag: info.etag }
   }
@@ -137,11 +154,13 @@ class StoreTarget implements OutputTarget {
     const { completed, completing, token } = journal
     if (completing === null) return null
     const { bytes, sealed } = completing
-    if (completed !== null) return { kind: 'finished', output: { url: this.#url, rows: null, bytes, etag: completed.etag }, sealed }
+    if (completed !== null)
+      return { kind: 'finished', output: { url: this.#url, rows: null, bytes, etag: completed.etag }, sealed }
     const writer = token === null ? null : await this.#takeUp(token, { size: bytes }, o)
     if (writer === null) return null
     const isWhole = writer.present.length > 0 && writer.present.reduce((sum, part) => sum + part.bytes, 0) === bytes
-    if (isWhole) return { kind: 'finished', output: await this.#publish({ writer, parts: writer.present, bytes }, o), sealed }
+    if (isWhole)
+      return { kind: 'finished', output: await this.#publish({ writer, parts: writer.present, bytes }, o), sealed }
     await writer.abort()
     return null
   }

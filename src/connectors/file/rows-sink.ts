@@ -2,7 +2,16 @@ import { rowCount } from '../../core/batch.ts'
 import type { Batch, BatchForm } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import type { Extent, Json, Output, Receipt } from '../../core/job.ts'
-import type { Abortable, CompressionName, FinishResult, FormatEncoder, FormatName, Lane, Sink, SinkPlan } from '../../core/ports.ts'
+import type {
+  Abortable,
+  CompressionName,
+  FinishResult,
+  FormatEncoder,
+  FormatName,
+  Lane,
+  Sink,
+  SinkPlan,
+} from '../../core/ports.ts'
 import type { SinkRequest } from '../connector.ts'
 import { openEncoder } from './file-format.ts'
 import type { OutputTarget } from './output-target.ts'
@@ -19,7 +28,10 @@ interface Compressor {
  * Rows, or bytes as they are, to one output in source order: one lane. After a kill it is written from the beginning, and what an earlier run
  * began is removed, unless that had all of it and lacked but the last request.
  */
-export function createRowsSink(request: SinkRequest, how: { target: OutputTarget; format: FormatName; compression: CompressionName }): Sink {
+export function createRowsSink(
+  request: SinkRequest,
+  how: { target: OutputTarget; format: FormatName; compression: CompressionName },
+): Sink {
   return new RowsSink(request, how)
 }
 
@@ -62,7 +74,9 @@ class RowsSink implements Sink {
 
   recover(): Promise<readonly Receipt[]> {
     if (!this.#skipped && this.#output === null) return Promise.resolve([])
-    return Promise.resolve(this.#partitions.map((partition) => wholeReceipt(partition, this.#earlier.get(partition.id) ?? NOTHING_SEALED)))
+    return Promise.resolve(
+      this.#partitions.map((partition) => wholeReceipt(partition, this.#earlier.get(partition.id) ?? NOTHING_SEALED)),
+    )
   }
 
   openLane(o: Abortable): Promise<Lane> {
@@ -70,7 +84,13 @@ class RowsSink implements Sink {
       begin: () => Promise.resolve(),
       write: (batch) => this.#write(batch, o),
       seal: (extent) =>
-        Promise.resolve({ extent, durable: false, rowsWritten: extent.rows, bytesWritten: this.#takeWritten(), state: null }),
+        Promise.resolve({
+          extent,
+          durable: false,
+          rowsWritten: extent.rows,
+          bytesWritten: this.#takeWritten(),
+          state: null,
+        }),
       abort: () => Promise.resolve(),
       close: () => Promise.resolve(),
     })
@@ -87,7 +107,9 @@ class RowsSink implements Sink {
   }
 
   #withRows(output: Output, counts: readonly { rowsWritten: number }[]): Output {
-    return this.#request.raw ? output : { ...output, rows: counts.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0) }
+    return this.#request.raw
+      ? output
+      : { ...output, rows: counts.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0) }
   }
 
   async abort(): Promise<void> {
@@ -123,7 +145,10 @@ class RowsSink implements Sink {
 }
 
 async function openCompressor(compression: CompressionName): Promise<Compressor> {
-  if (compression !== 'gzip' && compression !== 'zstd') throw new SluiceError('SLUICE_NOT_YET', `writing ${compression} is not built`, { hint: '--sink-compression gzip or zstd' })
+  if (compression !== 'gzip' && compression !== 'zstd')
+    throw new SluiceError('SLUICE_NOT_YET', `writing ${compression} is not built`, {
+      hint: '--sink-compression gzip or zstd',
+    })
   const { compress } = await import('../../compression/compress.ts')
   return compress(compression)
 }
@@ -133,14 +158,22 @@ function alignColumns(batch: Exclude<Batch, { form: 'bytes' }>, columns: readonl
   if (batch.columns.length === columns.length && batch.columns.every((name, i) => name === columns[i])) return batch
   const unknown = batch.columns.find((name) => !columns.includes(name))
   if (unknown !== undefined)
-    throw new SluiceError('SLUICE_COLUMN_MISSING', `column "${unknown}" comes up after the output's columns were fixed`, {
-      where: { row: batch.start.row + 1, byte: batch.start.byte },
-      hint: 'name all columns with --columns, or choose some with --select',
-    })
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `column "${unknown}" comes up after the output's columns were fixed`,
+      {
+        where: { row: batch.start.row + 1, byte: batch.start.byte },
+        hint: 'name all columns with --columns, or choose some with --select',
+      },
+    )
   if (batch.form === 'csv')
-    throw new SluiceError('SLUICE_COLUMN_MISSING', `its columns are ${batch.columns.join(', ')}, where the first file has ${columns.join(', ')}`, {
-      hint: '--select puts them in one order',
-    })
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `its columns are ${batch.columns.join(', ')}, where the first file has ${columns.join(', ')}`,
+      {
+        hint: '--select puts them in one order',
+      },
+    )
   const from = columns.map((name) => batch.columns.indexOf(name))
   return { ...batch, columns, rows: batch.rows.map((row) => from.map((i) => (i < 0 ? undefined : row[i]))) }
 }
@@ -185,7 +218,9 @@ function sealedFromJson(json: Json): Map<string, SealedRows> {
   const sums = new Map<string, SealedRows>()
   for (const entry of Array.isArray(json) ? json : []) {
     const [id, ...counts]: readonly Json[] = Array.isArray(entry) ? entry : []
-    const [rows = 0, filtered = 0, bytes = 0, rowsWritten = 0, bytesWritten = 0] = counts.filter((count) => typeof count === 'number')
+    const [rows = 0, filtered = 0, bytes = 0, rowsWritten = 0, bytesWritten = 0] = counts.filter(
+      (count) => typeof count === 'number',
+    )
     if (typeof id !== 'string') throw new SluiceError('SLUICE_STATE', 'the record of a finished output is damaged')
     sums.set(id, { rows, filtered, bytes, rowsWritten, bytesWritten })
   }

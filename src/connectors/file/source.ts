@@ -97,7 +97,8 @@ class FileSource implements Source {
 
   async describe(o: Abortable): Promise<Schema> {
     const [first] = await this.plan(o)
-    if (first === undefined) throw new SluiceError('SLUICE_NOTHING_MATCHES', 'nothing matches', { where: { url: this.#endpoint.url } })
+    if (first === undefined)
+      throw new SluiceError('SLUICE_NOTHING_MATCHES', 'nothing matches', { where: { url: this.#endpoint.url } })
     const file = await this.#openFile(first, o)
     if (this.#replayable) await file.stream.close()
     else this.#open = file
@@ -105,9 +106,17 @@ class FileSource implements Source {
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {
-    this.#matches ??= await matchObjects(this.#store, this.#endpoint, { ...o, glob: this.#request.options.glob !== false })
+    this.#matches ??= await matchObjects(this.#store, this.#endpoint, {
+      ...o,
+      glob: this.#request.options.glob !== false,
+    })
     this.#replayable = this.#matches.every((match) => match.info.replayable)
-    return this.#matches.map(({ name, info }) => ({ id: name, url: info.url, bytes: info.size, state: { info: infoToJson(this.#endpoint.scheme === 'http' ? { ...info, key: '' } : info) } }))
+    return this.#matches.map(({ name, info }) => ({
+      id: name,
+      url: info.url,
+      bytes: info.size,
+      state: { info: infoToJson(this.#endpoint.scheme === 'http' ? { ...info, key: '' } : info) },
+    }))
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
@@ -171,12 +180,18 @@ class FileSource implements Source {
       return file
     }
     if (!this.#replayable && this.#heads.has(partition.id))
-      throw new SluiceError('SLUICE_NOT_REPLAYABLE', 'the source can be read only once', { where: { url: partition.url } })
+      throw new SluiceError('SLUICE_NOT_REPLAYABLE', 'the source can be read only once', {
+        where: { url: partition.url },
+      })
     return this.#openFile(partition, o)
   }
 
   /** Decompressed bytes from a position on, where positions are offsets in them. */
-  async #chunksFrom(partition: Partition, file: OpenFile, o: SourceReadOptions & { from: Position }): Promise<AsyncIterable<Uint8Array>> {
+  async #chunksFrom(
+    partition: Partition,
+    file: OpenFile,
+    o: SourceReadOptions & { from: Position },
+  ): Promise<AsyncIterable<Uint8Array>> {
     const end = o.until?.byte ?? Number.POSITIVE_INFINITY
     if (file.compression !== 'none' || !this.#replayable) return sliceChunks(file.stream.rest(), o.from.byte, end)
     await file.stream.close()
@@ -201,7 +216,10 @@ class FileSource implements Source {
   }
 
   /** The stream below its compression, which the magic bytes tell, then the flag, then the name. */
-  async #decompressed(partition: Partition, o: Abortable): Promise<{ stream: Rewindable; compression: CompressionName; name: string }> {
+  async #decompressed(
+    partition: Partition,
+    o: Abortable,
+  ): Promise<{ stream: Rewindable; compression: CompressionName; name: string }> {
     const info = this.#infoOf(partition)
     const { options } = this.#request
     const name = endpointName({ ...this.#endpoint, key: info.key })
@@ -213,15 +231,26 @@ class FileSource implements Source {
       const compression = wanted === 'none' ? 'none' : found
       const promised = wanted ?? compressionByName(name)
       if (promised !== compression && wanted !== 'none')
-        this.#request.reporter.warn(`${info.url} is ${compression === 'none' ? 'not compressed' : compression}, not ${promised} as its name or --source-compression says`)
+        this.#request.reporter.warn(
+          `${info.url} is ${compression === 'none' ? 'not compressed' : compression}, not ${promised} as its name or --source-compression says`,
+        )
       if (compression === 'none') return { stream: raw, compression, name }
       if (compression === 'zip') {
         await raw.close()
-        const entry = await openEntry(this.#store, info, { ...o, entry: options.entry, spoolDir: this.#request.spoolDir, count: (bytes) => (this.#bytesRead += bytes) })
+        const entry = await openEntry(this.#store, info, {
+          ...o,
+          entry: options.entry,
+          spoolDir: this.#request.spoolDir,
+          count: (bytes) => (this.#bytesRead += bytes),
+        })
         return { stream: new Rewindable(entry.chunks), compression, name: entry.name }
       }
       const { decompress } = await import('../../compression/decompress.ts')
-      const plain = decompress(compression, raw.rest(), { url: info.url, signal: o.signal, warn: (message) => this.#request.reporter.warn(message) })
+      const plain = decompress(compression, raw.rest(), {
+        url: info.url,
+        signal: o.signal,
+        warn: (message) => this.#request.reporter.warn(message),
+      })
       return { stream: new Rewindable(plain), compression, name }
     } catch (error) {
       await raw.close()
@@ -234,9 +263,16 @@ class FileSource implements Source {
     if (sourceFormat !== undefined) return sourceFormat
     const byName = formatOfName(name)
     if (byName !== null) return byName
-    const head = Buffer.from(await firstBytes(stream, MAGIC_BYTES)).toString('latin1').trimStart()
-    const hint = head.startsWith('{') ? 'it looks like JSON Lines: --source-format jsonl' : 'say --source-format csv, tsv or jsonl'
-    throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'neither the name nor the first bytes tell the format', { where: { url: this.#endpoint.url }, hint })
+    const head = Buffer.from(await firstBytes(stream, MAGIC_BYTES))
+      .toString('latin1')
+      .trimStart()
+    const hint = head.startsWith('{')
+      ? 'it looks like JSON Lines: --source-format jsonl'
+      : 'say --source-format csv, tsv or jsonl'
+    throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'neither the name nor the first bytes tell the format', {
+      where: { url: this.#endpoint.url },
+      hint,
+    })
   }
 
   /** Bytes of the store, counted, by parallel ranges where they are long enough. The first range is small: a header needs no more. */
@@ -268,7 +304,9 @@ async function* headFirst(
 function cutAtRow(batch: Batch, until: Position): Batch | null {
   if (batch.form !== 'rows' || batch.end.row <= until.row) return batch
   const keep = batch.places.findIndex((place) => place.row > until.row)
-  return keep <= 0 ? null : { ...batch, rows: batch.rows.slice(0, keep), places: batch.places.slice(0, keep), end: until }
+  return keep <= 0
+    ? null
+    : { ...batch, rows: batch.rows.slice(0, keep), places: batch.places.slice(0, keep), end: until }
 }
 
 function isSeekable(head: FormatHead): boolean {
@@ -283,10 +321,18 @@ function infoToJson(info: ObjectInfo): Json {
 function stateOf(partition: Partition): PartitionState {
   const { state } = partition
   const info = typeof state === 'object' && state !== null && 'info' in state ? state['info'] : undefined
-  if (!isInfo(info)) throw new SluiceError('SLUICE_STATE', `the recorded state of partition ${partition.id} makes no sense`)
+  if (!isInfo(info))
+    throw new SluiceError('SLUICE_STATE', `the recorded state of partition ${partition.id} makes no sense`)
   return { info }
 }
 
 function isInfo(value: unknown): value is ObjectInfo {
-  return typeof value === 'object' && value !== null && 'key' in value && typeof value.key === 'string' && 'ranged' in value && 'etag' in value
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'key' in value &&
+    typeof value.key === 'string' &&
+    'ranged' in value &&
+    'etag' in value
+  )
 }

@@ -22,7 +22,13 @@ export interface UploadJournal {
 export function readUploads(recorded: readonly Json[]): Map<string, UploadJournal> {
   const journals = new Map<string, UploadJournal>()
   for (const entry of recorded.filter(isUploadEntry)) {
-    const journal = journals.get(entry.partition) ?? { partition: entry.partition, intents: [], token: null, completing: null, completed: null }
+    const journal = journals.get(entry.partition) ?? {
+      partition: entry.partition,
+      intents: [],
+      token: null,
+      completing: null,
+      completed: null,
+    }
     journals.set(entry.partition, journal)
     if (entry.kind === 'intent') {
       journal.intents.push(entry.intent)
@@ -37,5 +43,11 @@ export function readUploads(recorded: readonly Json[]): Map<string, UploadJourna
 }
 
 function isUploadEntry(entry: Json): entry is UploadEntry {
-  return typeof entry === 'object' && entry !== null && 'kind' in entry && 'partition' in entry && typeof entry['partition'] === 'string'
+  return (
+    typeof entry === 'object' &&
+    entry !== null &&
+    'kind' in entry &&
+    'partition' in entry &&
+    typeof entry['partition'] === 'string'
+  )
 }

@@ -15,12 +15,20 @@ interface EntryWishes extends Abortable {
  *
  * @throws SLUICE_ARCHIVE_ENTRY, SLUICE_COMPRESSION, SLUICE_DISK_FULL
  */
-export async function openEntry(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+export async function openEntry(
+  store: Store,
+  info: ObjectInfo,
+  wishes: EntryWishes,
+): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
   if (!info.ranged || info.size === null) return openSpooled(store, info, wishes)
   return openRanged(store, info, wishes)
 }
 
-async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+async function openRanged(
+  store: Store,
+  info: ObjectInfo,
+  wishes: EntryWishes,
+): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
   const { openZip, pickEntry } = await import('../../compression/zip.ts')
   const { countBytes } = await import('./chunks.ts')
   const reader = {
@@ -33,7 +41,11 @@ async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): 
   return { name: entry.name, chunks: archive.readEntry(entry, place) }
 }
 
-async function openSpooled(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+async function openSpooled(
+  store: Store,
+  info: ObjectInfo,
+  wishes: EntryWishes,
+): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
   const { createLocalStore } = await import('../../stores/local-store.ts')
   const { mkdir, open } = await import('node:fs/promises')
   await mkdir(wishes.spoolDir, { recursive: true, mode: 0o700 })
@@ -57,7 +69,11 @@ async function openSpooled(store: Store, info: ObjectInfo, wishes: EntryWishes):
   } catch (error) {
     await remove()
     if (error instanceof Error && 'code' in error && error.code === 'ENOSPC')
-      throw new SluiceError('SLUICE_DISK_FULL', 'no space is left to spool the zip', { where: { url: folder }, hint: 'set --state-dir to a larger disk', cause: error })
+      throw new SluiceError('SLUICE_DISK_FULL', 'no space is left to spool the zip', {
+        where: { url: folder },
+        hint: 'set --state-dir to a larger disk',
+        cause: error,
+      })
     throw error
   }
 }

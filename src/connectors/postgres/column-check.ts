@@ -1,7 +1,16 @@
 import type { TableColumn } from './table.ts'
 import { intervalCheck } from './value-checks-interval.ts'
 import { arrayElements, compositeFields, eachPart, rangeBounds } from './value-checks-nested.ts'
-import { blankCheck, charCheck, moneyCheck, nameCheck, numericCheck, PLAIN_NUMERIC_DECIMALS, wrapCheck, type TextCheck } from './value-checks-text.ts'
+import {
+  blankCheck,
+  charCheck,
+  moneyCheck,
+  nameCheck,
+  numericCheck,
+  PLAIN_NUMERIC_DECIMALS,
+  wrapCheck,
+  type TextCheck,
+} from './value-checks-text.ts'
 import { timeObjection, type TimeType } from './value-checks-time.ts'
 import { KIND } from './value-fast.ts'
 

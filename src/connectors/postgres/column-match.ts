@@ -8,29 +8,60 @@ import type { TableColumn, TableDescription } from './table.ts'
  *
  * @throws SLUICE_COLUMN_MISSING, SLUICE_COLUMN_GENERATED
  */
-export function matchColumns(names: readonly string[], table: TableDescription, byPosition: boolean): readonly TableColumn[] {
+export function matchColumns(
+  names: readonly string[],
+  table: TableDescription,
+  byPosition: boolean,
+): readonly TableColumn[] {
   const matched = byPosition ? matchByPosition(names, table) : matchByName(names, table)
   const generated = matched.filter((column) => column.generated)
   if (generated.length > 0)
-    throw new SluiceError('SLUICE_COLUMN_GENERATED', `the source has values for what ${tableName(table)} generates itself: ${list(generated.map((column) => column.name))}`, {
-      hint: `leave it out: --select ${matched.filter((column) => !column.generated).map((column) => column.name).join(',')}`,
-    })
+    throw new SluiceError(
+      'SLUICE_COLUMN_GENERATED',
+      `the source has values for what ${tableName(table)} generates itself: ${list(generated.map((column) => column.name))}`,
+      {
+        hint: `leave it out: --select ${matched
+          .filter((column) => !column.generated)
+          .map((column) => column.name)
+          .join(',')}`,
+      },
+    )
   const twice = matched.find((column, i) => matched.indexOf(column) !== i)
-  if (twice !== undefined) throw new SluiceError('SLUICE_COLUMN_MISSING', `two columns of the source go to ${tableName(table)}.${twice.name}`, { hint: 'use --select or --rename' })
-  const unfilled = table.columns.filter((column) => !matched.includes(column) && !column.nullable && !column.hasDefault && !column.generated && column.identity === null)
+  if (twice !== undefined)
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `two columns of the source go to ${tableName(table)}.${twice.name}`,
+      { hint: 'use --select or --rename' },
+    )
+  const unfilled = table.columns.filter(
+    (column) =>
+      !matched.includes(column) &&
+      !column.nullable &&
+      !column.hasDefault &&
+      !column.generated &&
+      column.identity === null,
+  )
   if (unfilled.length > 0)
-    throw new SluiceError('SLUICE_COLUMN_MISSING', `the source has nothing for ${list(unfilled.map((column) => column.name))} of ${tableName(table)}, which takes no NULL and has no default`, {
-      hint: 'use --rename old=new or --set column=constant',
-    })
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `the source has nothing for ${list(unfilled.map((column) => column.name))} of ${tableName(table)}, which takes no NULL and has no default`,
+      {
+        hint: 'use --rename old=new or --set column=constant',
+      },
+    )
   return matched
 }
 
 function matchByPosition(names: readonly string[], table: TableDescription): readonly TableColumn[] {
   const filled = table.columns.filter((column) => !column.generated)
   if (names.length > filled.length)
-    throw new SluiceError('SLUICE_COLUMN_MISSING', `the source has ${names.length} columns, and ${tableName(table)} has ${filled.length} that take values`, {
-      hint: `name those that are meant with --columns, or choose with --select`,
-    })
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `the source has ${names.length} columns, and ${tableName(table)} has ${filled.length} that take values`,
+      {
+        hint: `name those that are meant with --columns, or choose with --select`,
+      },
+    )
   return filled.slice(0, names.length)
 }
 
@@ -44,15 +75,20 @@ function matchByName(names: readonly string[], table: TableDescription): readonl
     return found === undefined ? [] : [found]
   })
   if (missing.length === 0) return matched
-  throw new SluiceError('SLUICE_COLUMN_MISSING', `${tableName(table)} has no column ${list(missing)}`, { hint: missingHint(names, missing, table) })
+  throw new SluiceError('SLUICE_COLUMN_MISSING', `${tableName(table)} has no column ${list(missing)}`, {
+    hint: missingHint(names, missing, table),
+  })
 }
 
 function missingHint(names: readonly string[], missing: readonly string[], table: TableDescription): string {
-  if (missing.length === names.length) return 'if the first line holds no names, say --no-header; else --by-position, --rename or --select'
+  if (missing.length === names.length)
+    return 'if the first line holds no names, say --no-header; else --by-position, --rename or --select'
   const own = table.columns.map((column) => column.name)
   const likely = nearest(missing[0] ?? '', own)
   const kept = names.filter((name) => !missing.includes(name))
-  return likely === null || names.includes(likely) ? `leave it out: --select ${kept.join(',')}` : `--rename ${missing[0] ?? ''}=${likely}, or leave it out: --select ${kept.join(',')}`
+  return likely === null || names.includes(likely)
+    ? `leave it out: --select ${kept.join(',')}`
+    : `--rename ${missing[0] ?? ''}=${likely}, or leave it out: --select ${kept.join(',')}`
 }
 
 function tableName(table: TableDescription): string {

@@ -8,19 +8,30 @@ export type LoadEntry =
   | { readonly kind: 'before-sql' }
   | { readonly kind: 'after-sql' }
   /** Before the first COMMIT: each lane's transaction and what is in it. */
-  | { readonly kind: 'committing'; readonly lanes: readonly { readonly xid: string; readonly extents: readonly Extent[] }[] }
+  | {
+      readonly kind: 'committing'
+      readonly lanes: readonly { readonly xid: string; readonly extents: readonly Extent[] }[]
+    }
 
 export function hasEntry(recorded: readonly Json[], kind: LoadEntry['kind']): boolean {
   return recorded.some((entry) => isEntry(entry) && entry.kind === kind)
 }
 
 /** Transactions that were about to be committed, with the receipts that each stands for. */
-export function committingLanes(recorded: readonly Json[]): readonly { readonly xid: string; readonly receipts: readonly Receipt[] }[] {
+export function committingLanes(
+  recorded: readonly Json[],
+): readonly { readonly xid: string; readonly receipts: readonly Receipt[] }[] {
   return recorded.flatMap((entry) =>
     isEntry(entry) && entry.kind === 'committing'
       ? entry.lanes.map(({ xid, extents }) => ({
           xid,
-          receipts: extents.map((extent) => ({ extent, durable: true, rowsWritten: extent.rows, bytesWritten: extent.bytes, state: null })),
+          receipts: extents.map((extent) => ({
+            extent,
+            durable: true,
+            rowsWritten: extent.rows,
+            bytesWritten: extent.bytes,
+            state: null,
+          })),
         }))
       : [],
   )
@@ -28,7 +39,13 @@ export function committingLanes(recorded: readonly Json[]): readonly { readonly 
 
 /** An entry for `committing`, as JSON. */
 export function committingEntry(lanes: readonly { xid: string; receipts: readonly Receipt[] }[]): Json {
-  return { kind: 'committing', lanes: lanes.map(({ xid, receipts }) => ({ xid, extents: receipts.map((receipt) => extentToJson(receipt.extent)) })) }
+  return {
+    kind: 'committing',
+    lanes: lanes.map(({ xid, receipts }) => ({
+      xid,
+      extents: receipts.map((receipt) => extentToJson(receipt.extent)),
+    })),
+  }
 }
 
 function extentToJson(extent: Extent): Json {

@@ -32,7 +32,11 @@ export interface CommitContext {
  * @returns which lanes committed and which are lost; where the check before the first COMMIT finds one lost, none is committed, and the rest stay open
  * @throws what a deferred constraint says: then nothing is committed
  */
-export async function commitLanes(lanes: readonly PostgresLane[], context: CommitContext, o: Abortable): Promise<CommitOutcome> {
+export async function commitLanes(
+  lanes: readonly PostgresLane[],
+  context: CommitContext,
+  o: Abortable,
+): Promise<CommitOutcome> {
   const ready: { lane: PostgresLane; xid: string; receipts: readonly Receipt[] }[] = []
   const lost: PostgresLane[] = []
   for (const lane of lanes) {
@@ -103,8 +107,13 @@ export async function transactionFate(connection: PgConnection, xid: string): Pr
     const status = row?.status ?? null
     if (status === 'committed' || status === 'aborted') return status
     if (status === null)
-      throw new SluiceError('SLUICE_STATE', `the server no longer knows what became of transaction ${xid}`, { hint: 'look at the table, then start over with --new-job' })
-    if (performance.now() > until) throw new SluiceError('SLUICE_LOCKED', `transaction ${xid} of an earlier run does not end`, { hint: 'end its backend with pg_terminate_backend, then resume' })
+      throw new SluiceError('SLUICE_STATE', `the server no longer knows what became of transaction ${xid}`, {
+        hint: 'look at the table, then start over with --new-job',
+      })
+    if (performance.now() > until)
+      throw new SluiceError('SLUICE_LOCKED', `transaction ${xid} of an earlier run does not end`, {
+        hint: 'end its backend with pg_terminate_backend, then resume',
+      })
     await delay(FATE_POLL_MS)
   }
 }

@@ -17,16 +17,31 @@ import { parsePostgresUrl } from './url.ts'
  *
  * @throws what loading them throws: a row that the table's types can't hold is in no such table
  */
-export async function compareWithTable(request: SinkRequest, rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number }): Promise<Comparison> {
+export async function compareWithTable(
+  request: SinkRequest,
+  rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number },
+): Promise<Comparison> {
   const target = parsePostgresUrl(request.url, request.env)
-  if (target.table === null) throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
-  const connection = await connect(target, { signal: request.signal, applicationName: 'sluice verify', timeZone: request.options.timeZone })
+  if (target.table === null)
+    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
+  const connection = await connect(target, {
+    signal: request.signal,
+    applicationName: 'sluice verify',
+    timeZone: request.options.timeZone,
+  })
   try {
     const table = await describeTable(connection, target.table)
-    const load = new TableLoad(table, { byPosition: request.options.byPosition === true || !rows.schema.named, timeZone: request.options.timeZone ?? 'UTC' })
-    const columns = load.columnsFor(rows.schema.columns.map((column) => column.name)).map((column) => quoteIdentifier(column.name))
+    const load = new TableLoad(table, {
+      byPosition: request.options.byPosition === true || !rows.schema.named,
+      timeZone: request.options.timeZone ?? 'UTC',
+    })
+    const columns = load
+      .columnsFor(rows.schema.columns.map((column) => column.name))
+      .map((column) => quoteIdentifier(column.name))
     const whole = quoteTable(table)
-    await connection.query(`CREATE TEMPORARY TABLE sluice_twin AS SELECT ${columns.join(', ')} FROM ${whole} WITH NO DATA`)
+    await connection.query(
+      `CREATE TEMPORARY TABLE sluice_twin AS SELECT ${columns.join(', ')} FROM ${whole} WITH NO DATA`,
+    )
     await fillTwin(connection, load, rows.batches)
     return await compareSides(connection, { list: columns.join(', '), whole, limit: rows.limit })
   } finally {
@@ -56,12 +71,21 @@ async function fillTwin(connection: PgConnection, load: TableLoad, batches: Asyn
     await lane.seal({ ...extent, rows })
     count += rows
   }
-  lane.sealed.splice(0, lane.sealed.length, { extent, durable: false, rowsWritten: count, bytesWritten: 0, state: null })
+  lane.sealed.splice(0, lane.sealed.length, {
+    extent,
+    durable: false,
+    rowsWritten: count,
+    bytesWritten: 0,
+    state: null,
+  })
   await lane.endStatement()
   await connection.query('COMMIT')
 }
 
-async function compareSides(connection: PgConnection, what: { list: string; whole: string; limit: number }): Promise<Comparison> {
+async function compareSides(
+  connection: PgConnection,
+  what: { list: string; whole: string; limit: number },
+): Promise<Comparison> {
   await connection.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   const digest = async (from: string): Promise<SideDigest> => {
     const [row] = await connection.query<{ rows: string; hash: string | null }>(
@@ -80,6 +104,9 @@ async function compareSides(connection: PgConnection, what: { list: string; whol
   const missing = same ? [] : await only('pg_temp.sluice_twin', what.whole)
   const extra = same ? [] : await only(what.whole, 'pg_temp.sluice_twin')
   await connection.query('COMMIT')
-  const differences = [...missing.map((text) => ({ kind: 'missing' as const, text })), ...extra.map((text) => ({ kind: 'extra' as const, text }))]
+  const differences = [
+    ...missing.map((text) => ({ kind: 'missing' as const, text })),
+    ...extra.map((text) => ({ kind: 'extra' as const, text })),
+  ]
   return { source, sink, differences: differences.slice(0, what.limit) }
 }

@@ -58,7 +58,11 @@ export async function connect(target: PostgresTarget, o: ConnectOptions): Promis
         const objection = await objectionTo(connection, attributes)
         if (objection === null) return connection
         await connection.close()
-        failures.push(new SluiceError('SLUICE_UNREACHABLE', `${place(host)} ${objection}`, { hint: `target_session_attrs is ${wanted}` }))
+        failures.push(
+          new SluiceError('SLUICE_UNREACHABLE', `${place(host)} ${objection}`, {
+            hint: `target_session_attrs is ${wanted}`,
+          }),
+        )
       } catch (thrown) {
         o.signal.throwIfAborted()
         const error = translatePgError(thrown, { while: `connecting to ${place(host)}` })
@@ -80,7 +84,11 @@ function joined(failures: readonly SluiceError[], target: PostgresTarget): Sluic
   if (first === undefined) return new SluiceError('SLUICE_USAGE', `${target.url} names no host`)
   if (failures.length === 1) return first.at({ url: target.url })
   const reasons = [...new Set(failures.map((failure) => failure.message))]
-  return new SluiceError(first.code, `no host will do: ${reasons.join('; ')}`, { where: { url: target.url }, cause: first, hint: first.hint })
+  return new SluiceError(first.code, `no host will do: ${reasons.join('; ')}`, {
+    where: { url: target.url },
+    cause: first,
+    hint: first.hint,
+  })
 }
 
 function place(host: PostgresHost): string {
@@ -88,7 +96,10 @@ function place(host: PostgresHost): string {
   return `${host.host.includes(':') ? `[${host.host}]` : host.host}:${host.port}`
 }
 
-async function objectionTo(connection: PgConnection, wanted: PostgresTarget['sessionAttributes']): Promise<string | null> {
+async function objectionTo(
+  connection: PgConnection,
+  wanted: PostgresTarget['sessionAttributes'],
+): Promise<string | null> {
   if (wanted === 'any') return null
   const [row] = await connection.query<{ standby: boolean; read_only: string }>(
     "SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only",
@@ -153,7 +164,12 @@ function newClient(target: PostgresTarget, host: PostgresHost, o: Attempt): pg.C
   })
   // pg fills what is falsy from process.env; what it may have found there is not ours to use.
   const { connectionParameters, connection } = internalsOf(client)
-  Object.assign(connectionParameters, { options: target.options ?? undefined, replication: undefined, client_encoding: 'UTF8', fallback_application_name: undefined })
+  Object.assign(connectionParameters, {
+    options: target.options ?? undefined,
+    replication: undefined,
+    client_encoding: 'UTF8',
+    fallback_application_name: undefined,
+  })
   const negotiation = target.tls.direct && o.encryption === 'tls' ? 'direct' : 'postgres'
   connection.sslNegotiation = negotiation
   Reflect.set(client, 'sslNegotiation', negotiation)
@@ -165,7 +181,11 @@ function newSocket(host: PostgresHost): Socket {
   const socket = new Socket()
   if (host.host.startsWith('/')) return socket
   const dial = socket.connect.bind(socket)
-  const options = { host: host.address ?? host.host, port: host.port, autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS }
+  const options = {
+    host: host.address ?? host.host,
+    port: host.port,
+    autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
+  }
   socket.connect = (() => dial(options)) as typeof socket.connect
   return socket
 }
@@ -176,15 +196,22 @@ function passwordFor(target: PostgresTarget, host: PostgresHost): string {
     target.passFile === null
       ? { password: null, problem: null }
       : lookUpPassword(target.passFile, {
-          host: host.host.startsWith('/') && /^\/(var\/run\/postgresql|run\/postgresql|tmp)\/?$/.test(host.host) ? 'localhost' : host.host,
+          host:
+            host.host.startsWith('/') && /^\/(var\/run\/postgresql|run\/postgresql|tmp)\/?$/.test(host.host)
+              ? 'localhost'
+              : host.host,
           port: host.port,
           database: target.database,
           user: target.user,
         })
   if (found.password !== null) return found.password
-  throw new SluiceError('SLUICE_CREDENTIALS', `the server at ${place(host)} wants a password for ${target.user}, and none is given`, {
-    hint: found.problem ?? 'set PGPASSWORD, or add a line to ~/.pgpass',
-  })
+  throw new SluiceError(
+    'SLUICE_CREDENTIALS',
+    `the server at ${place(host)} wants a password for ${target.user}, and none is given`,
+    {
+      hint: found.problem ?? 'set PGPASSWORD, or add a line to ~/.pgpass',
+    },
+  )
 }
 
 /** Starts the session: TCP, TLS, authentication; each with its own time. */
@@ -199,11 +226,19 @@ async function begin(client: pg.Client, target: PostgresTarget, o: Attempt): Pro
     socketOf(client).destroy(reason instanceof Error ? reason : new Error(String(reason)))
   }
   const tooLate = (what: string): void => stop(new SluiceError('SLUICE_UNREACHABLE', what))
-  let timer = reachMs === 0 ? undefined : setTimeout(tooLate, reachMs, `no answer within ${reachMs / 1000} s from ${client.host}:${client.port}`)
+  let timer =
+    reachMs === 0
+      ? undefined
+      : setTimeout(tooLate, reachMs, `no answer within ${reachMs / 1000} s from ${client.host}:${client.port}`)
   connection.once('connect', () => {
     clearTimeout(timer)
     const sessionMs = target.connectTimeoutMs ?? SESSION_TIMEOUT_MS
-    if (sessionMs > 0) timer = setTimeout(tooLate, sessionMs, `${client.host}:${client.port} takes longer than ${sessionMs / 1000} s to begin a session`)
+    if (sessionMs > 0)
+      timer = setTimeout(
+        tooLate,
+        sessionMs,
+        `${client.host}:${client.port} takes longer than ${sessionMs / 1000} s to begin a session`,
+      )
   })
   const onAbort = (): void => stop(o.signal.reason)
   o.signal.addEventListener('abort', onAbort, { once: true })
@@ -218,7 +253,11 @@ async function begin(client: pg.Client, target: PostgresTarget, o: Attempt): Pro
       })
     }
     if (isPlainError(error) && !o.signal.aborted && isScram(client)) {
-      throw new SluiceError('SLUICE_CREDENTIALS', `the password check (SCRAM) with ${client.host}:${client.port} failed`, { cause: error })
+      throw new SluiceError(
+        'SLUICE_CREDENTIALS',
+        `the password check (SCRAM) with ${client.host}:${client.port} failed`,
+        { cause: error },
+      )
     }
     throw error
   } finally {

@@ -27,10 +27,18 @@ export const postgresConnector: Connector = {
 }
 
 /** Runs with a connection of its own. */
-async function withTable<T>(request: EndpointRequest, work: (connection: PgConnection, reference: TableReference) => Promise<T>): Promise<T> {
+async function withTable<T>(
+  request: EndpointRequest,
+  work: (connection: PgConnection, reference: TableReference) => Promise<T>,
+): Promise<T> {
   const target = parsePostgresUrl(request.url, request.env)
-  if (target.table === null) throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
-  const connection = await connect(target, { signal: request.signal, applicationName: 'sluice', timeZone: request.options.timeZone })
+  if (target.table === null)
+    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
+  const connection = await connect(target, {
+    signal: request.signal,
+    applicationName: 'sluice',
+    timeZone: request.options.timeZone,
+  })
   try {
     return await work(connection, target.table)
   } catch (error) {
@@ -49,8 +57,14 @@ async function planSql(request: SinkRequest, schema: Schema): Promise<readonly s
     const truncate = options.mode === 'truncate'
     const table = missing === null ? await loadableTable(connection, reference, { truncate }) : null
     const quoted = quoteTable(table ?? missing?.table ?? { schema: '', name: '' })
-    const columns = table === null ? names : matchColumns(names, table, options.byPosition === true || !schema.named).map((column) => column.name)
-    const ledger = options.commit === 'partition' ? new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, { jobId: '', fingerprint: '', partitions: [] }) : null
+    const columns =
+      table === null
+        ? names
+        : matchColumns(names, table, options.byPosition === true || !schema.named).map((column) => column.name)
+    const ledger =
+      options.commit === 'partition'
+        ? new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, { jobId: '', fingerprint: '', partitions: [] })
+        : null
     return [
       ...(ledger?.statements() ?? []),
       ...(options.beforeSql ?? []),
@@ -87,7 +101,11 @@ async function reportTable(request: EndpointRequest): Promise<TableReport> {
         kind: table.kind,
         primaryKey: table.primaryKey === null ? null : [...table.primaryKey],
         uniqueKeys: table.uniqueKeys.map((key) => [...key]),
-        foreignKeys: table.foreignKeys.map((key) => ({ name: key.name, columns: [...key.columns], references: key.references })),
+        foreignKeys: table.foreignKeys.map((key) => ({
+          name: key.name,
+          columns: [...key.columns],
+          references: key.references,
+        })),
         triggers: [...table.triggers],
         generated: table.columns.filter((column) => column.generated).map((column) => column.name),
         rowsAreEstimated: true,

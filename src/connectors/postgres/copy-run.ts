@@ -49,7 +49,9 @@ export function* sentRecords(run: Pick<CopyRun, 'sent' | 'linesBefore'>): Genera
     const embeddedEnd = endsWithCr(bytes) ? CR : LF
     for (const [index, record] of recordsOf(sent).entries()) {
       line += 1
-      if (!first) for (let at = record.start; at < record.end - 1; at += 1) if (bytes[at] === embeddedEnd && isInside(bytes, at, record.end)) line += 1
+      if (!first)
+        for (let at = record.start; at < record.end - 1; at += 1)
+          if (bytes[at] === embeddedEnd && isInside(bytes, at, record.end)) line += 1
       first = false
       yield { sent, index, start: record.start, end: record.end, line }
     }

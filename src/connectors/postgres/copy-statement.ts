@@ -29,7 +29,12 @@ export function copyStatement(table: string, columns: readonly string[], shape: 
 export function shapeForCopy(shape: CsvShape, bytes: Uint8Array): CsvShape {
   if (shape.quote !== null) return shape
   const free = STAND_IN_QUOTES.find((byte) => bytes.indexOf(byte) < 0)
-  if (free === undefined) throw new SluiceError('SLUICE_VALUE', 'every control character occurs in the data, so that none can stand in for a quote', { hint: 'leave --quote none out' })
+  if (free === undefined)
+    throw new SluiceError(
+      'SLUICE_VALUE',
+      'every control character occurs in the data, so that none can stand in for a quote',
+      { hint: 'leave --quote none out' },
+    )
   const quote = String.fromCharCode(free)
   return { ...shape, quote, escape: quote }
 }

@@ -31,7 +31,10 @@ export function findFieldEnd(bytes: Uint8Array, start: number, { delimiter, quot
 }
 
 /** A field's text without its quotes, escapes and a CR before the line end. */
-export function fieldText(bytes: Uint8Array, { start, end, shape }: { start: number; end: number; shape: FieldShape }): string {
+export function fieldText(
+  bytes: Uint8Array,
+  { start, end, shape }: { start: number; end: number; shape: FieldShape },
+): string {
   const { quote, escape } = shape
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const stop = end > start && bytes[end - 1] === CR && (end === bytes.length || bytes[end] === LF) ? end - 1 : end
@@ -39,5 +42,10 @@ export function fieldText(bytes: Uint8Array, { start, end, shape }: { start: num
   const inner = buffer.toString('utf8', start + 1, stop - 1)
   const [q, e] = [String.fromCharCode(quote), String.fromCharCode(escape)]
   if (!inner.includes(e)) return inner
-  return q === e ? inner.replaceAll(q + q, q) : inner.replaceAll(e + e, '\0').replaceAll(e + q, q).replaceAll('\0', e)
+  return q === e
+    ? inner.replaceAll(q + q, q)
+    : inner
+        .replaceAll(e + e, '\0')
+        .replaceAll(e + q, q)
+        .replaceAll('\0', e)
 }

@@ -25,15 +25,24 @@ const BY_STATE: Readonly<Record<string, Meaning>> = {
   '22021': { code: 'SLUICE_ENCODING', hint: 'the value is no valid text in UTF-8: check --encoding' },
   '22023': { code: 'SLUICE_USAGE', hint: 'check the options of the connection and --time-zone' },
   '22P04': { code: 'SLUICE_CSV_FIELD_COUNT' },
-  '22P05': { code: 'SLUICE_ENCODING', hint: "the database's own encoding has no such character: a database in UTF8 holds it" },
+  '22P05': {
+    code: 'SLUICE_ENCODING',
+    hint: "the database's own encoding has no such character: a database in UTF8 holds it",
+  },
   '23505': { code: 'SLUICE_DUPLICATE_KEY' },
   '23P01': { code: 'SLUICE_CONSTRAINT' },
   '25006': {
     code: 'SLUICE_ACCESS_DENIED',
     hint: 'the server takes no writes (a standby, or default_transaction_read_only): name the primary, or give several hosts and target_session_attrs=read-write',
   },
-  '25P03': { code: 'SLUICE_SERVER_GONE', hint: 'the server ended an idle transaction: raise idle_in_transaction_session_timeout' },
-  '28000': { code: 'SLUICE_CREDENTIALS', hint: 'check the user, the database and sslmode against the pg_hba.conf of the server' },
+  '25P03': {
+    code: 'SLUICE_SERVER_GONE',
+    hint: 'the server ended an idle transaction: raise idle_in_transaction_session_timeout',
+  },
+  '28000': {
+    code: 'SLUICE_CREDENTIALS',
+    hint: 'check the user, the database and sslmode against the pg_hba.conf of the server',
+  },
   '28P01': { code: 'SLUICE_CREDENTIALS', hint: 'check the user and the password (URL, PGPASSWORD, .pgpass)' },
   '3D000': { code: 'SLUICE_NOT_FOUND', hint: 'check the name of the database: psql -l lists them' },
   '3F000': { code: 'SLUICE_NOT_FOUND', hint: 'check the name of the schema' },
@@ -53,15 +62,28 @@ const BY_STATE: Readonly<Record<string, Meaning>> = {
   '44000': { code: 'SLUICE_CONSTRAINT' },
   '53100': { code: 'SLUICE_DISK_FULL', hint: "free space on the server's disk, then resume" },
   '53200': { code: 'SLUICE_SERVER', hint: 'the server ran out of memory' },
-  '53300': { code: 'SLUICE_THROTTLED', hint: 'the server has no connection left: lower --concurrency, or raise max_connections' },
+  '53300': {
+    code: 'SLUICE_THROTTLED',
+    hint: 'the server has no connection left: lower --concurrency, or raise max_connections',
+  },
   '53400': { code: 'SLUICE_SERVER', hint: 'a limit of the server or of the role is reached' },
   '54000': { code: 'SLUICE_VALUE', hint: 'a value is too long for the server, or for an index on its column' },
   '55006': { code: 'SLUICE_LOCKED' },
-  '55P03': { code: 'SLUICE_LOCKED', hint: 'another session holds the lock: look at pg_blocking_pids, end that session, then resume' },
-  '57014': { code: 'SLUICE_SERVER', retryable: false, hint: 'the statement was cancelled by an operator or by statement_timeout; resume goes on' },
+  '55P03': {
+    code: 'SLUICE_LOCKED',
+    hint: 'another session holds the lock: look at pg_blocking_pids, end that session, then resume',
+  },
+  '57014': {
+    code: 'SLUICE_SERVER',
+    retryable: false,
+    hint: 'the statement was cancelled by an operator or by statement_timeout; resume goes on',
+  },
   '57P01': { code: 'SLUICE_SERVER_GONE' },
   '57P02': { code: 'SLUICE_SERVER_GONE' },
-  '57P03': { code: 'SLUICE_SERVER_GONE', hint: 'the server is starting up, shutting down or recovering: try again shortly' },
+  '57P03': {
+    code: 'SLUICE_SERVER_GONE',
+    hint: 'the server is starting up, shutting down or recovering: try again shortly',
+  },
   '57P04': { code: 'SLUICE_NOT_FOUND', hint: 'the database was dropped' },
   '57P05': { code: 'SLUICE_SERVER_GONE', hint: 'the server ended an idle session: raise idle_session_timeout' },
   XX001: { code: 'SLUICE_SERVER', retryable: false, hint: "the server's data are damaged: see its log" },
@@ -105,7 +127,8 @@ const BY_NODE_CODE: Readonly<Record<string, Meaning>> = {
   ERR_STREAM_PREMATURE_CLOSE: { code: 'SLUICE_SERVER_GONE' },
 }
 
-const TLS_CODE = /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|EPROTO$)/
+const TLS_CODE =
+  /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|EPROTO$)/
 
 /** The fields of a server's ErrorResponse that we use (PostgreSQL documentation, "Error and Notice Message Fields"), as `pg` names them. */
 interface ServerError {
@@ -139,7 +162,9 @@ export function translatePgError(error: unknown, o: PgErrorContext): SluiceError
   if (known !== undefined) {
     const gone = o.rowsMoved === true && known.code === 'SLUICE_UNREACHABLE'
     const meaning = gone ? { code: 'SLUICE_SERVER_GONE' as const } : known
-    return build(meaning, `${o.while}: ${code === 'ECONNREFUSED' ? 'nothing listens there' : text || code}`, { cause: error })
+    return build(meaning, `${o.while}: ${code === 'ECONNREFUSED' ? 'nothing listens there' : text || code}`, {
+      cause: error,
+    })
   }
   // What pg says of a connection that ended has neither a code nor a class of its own: it is a plain Error.
   if (error instanceof Error && error.constructor === Error && code === '') {
@@ -153,7 +178,11 @@ function fromServer(error: ServerError, o: PgErrorContext): SluiceError {
   const parts = [cut(error.message, LONGEST_MESSAGE)]
   if (error.detail) parts.push(cut(error.detail, LONGEST_DETAIL))
   const message = `${o.while}: ${parts.join(': ')} (SQLSTATE ${error.code})`
-  const hint = meaning.hint ?? grantHint(error) ?? constraintHint(error) ?? (error.hint ? cut(error.hint, LONGEST_DETAIL) : undefined)
+  const hint =
+    meaning.hint ??
+    grantHint(error) ??
+    constraintHint(error) ??
+    (error.hint ? cut(error.hint, LONGEST_DETAIL) : undefined)
   return build({ ...meaning, ...(hint === undefined ? {} : { hint }) }, message, { cause: error, column: error.column })
 }
 

@@ -69,7 +69,9 @@ export class PostgresLane implements Lane {
     const shape = sent.shape
     const bad = this.#settings.load.check(batch, sent, columns)
     if (bad !== null)
-      throw new SluiceError(bad.code, bad.reason, { where: { ...placeOf({ sent, index: bad.recordIndex }), column: batch.columns[bad.columnIndex] } })
+      throw new SluiceError(bad.code, bad.reason, {
+        where: { ...placeOf({ sent, index: bad.recordIndex }), column: batch.columns[bad.columnIndex] },
+      })
     const names = columns.map((column) => column.name)
     const key = JSON.stringify([names, shape])
     if (this.#run !== null && this.#run.key !== key) await this.#endRun()
@@ -80,7 +82,13 @@ export class PostgresLane implements Lane {
 
   async seal(extent: Extent): Promise<Receipt> {
     const { ledger, oneStatement } = this.#settings
-    const receipt = { extent, durable: ledger !== null, rowsWritten: extent.rows, bytesWritten: extent.bytes, state: null }
+    const receipt = {
+      extent,
+      durable: ledger !== null,
+      rowsWritten: extent.rows,
+      bytesWritten: extent.bytes,
+      state: null,
+    }
     if (this.#known) return receipt
     if (oneStatement) this.#forgetSent()
     else {
@@ -144,7 +152,9 @@ export class PostgresLane implements Lane {
     if (this.#extentRows === expected) return
     const { triggers } = this.#settings.load.table
     throw new SluiceError('SLUICE_COUNTS', `${expected} rows were sent, and the table took ${this.#extentRows}`, {
-      ...(triggers.length > 0 ? { hint: `a trigger of the table leaves rows out (${triggers.join(', ')}): disable it for the load` } : {}),
+      ...(triggers.length > 0
+        ? { hint: `a trigger of the table leaves rows out (${triggers.join(', ')}): disable it for the load` }
+        : {}),
     })
   }
 
@@ -161,9 +171,14 @@ export class PostgresLane implements Lane {
   async #explain(error: SluiceError, run: CopyRun): Promise<SluiceError> {
     if (this.connection.lost() !== null) return error
     const ours = this.#settings.waitedForOurs(this.connection.backendPid) || this.#deadlocksWithOurs(error)
-    const known = ours ? new SluiceError('SLUICE_DUPLICATE_KEY', 'a key comes twice in the input', { cause: error.cause }) : error
+    const known = ours
+      ? new SluiceError('SLUICE_DUPLICATE_KEY', 'a key comes twice in the input', { cause: error.cause })
+      : error
     if (known.retryable && known.code !== 'SLUICE_DUPLICATE_KEY') return known
-    return locateError(known, run, { client: this.connection.client, bisect: !this.#settings.oneStatement && this.#settings.first === null })
+    return locateError(known, run, {
+      client: this.connection.client,
+      bisect: !this.#settings.oneStatement && this.#settings.first === null,
+    })
   }
 
   /** A deadlock whose DETAIL names, besides this backend, one of ours. */
@@ -196,7 +211,10 @@ export class PostgresLane implements Lane {
 }
 
 function encodeRows(batch: RowsBatch): Uint8Array {
-  return encodeCopyRows(batch, { shape: ROWS_SHAPE, formatBinary: (bytes) => `\\x${Buffer.from(bytes).toString('hex')}` })
+  return encodeCopyRows(batch, {
+    shape: ROWS_SHAPE,
+    formatBinary: (bytes) => `\\x${Buffer.from(bytes).toString('hex')}`,
+  })
 }
 
 /** Waits for work, but no longer than this; its failure is none of the caller's. */

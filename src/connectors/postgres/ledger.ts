@@ -50,36 +50,52 @@ export class Ledger {
       [this.#job.fingerprint, this.#job.jobId],
     )
     if (other !== undefined && !o.resumed && !o.newJob)
-      throw new SluiceError('SLUICE_JOB_EXISTS', `job ${other.job_id} for the same source and sink is unfinished, the ledger says`, {
-        hint: `go on with it by --job-id ${other.job_id} --resume, or start over with --new-job`,
-      })
+      throw new SluiceError(
+        'SLUICE_JOB_EXISTS',
+        `job ${other.job_id} for the same source and sink is unfinished, the ledger says`,
+        {
+          hint: `go on with it by --job-id ${other.job_id} --resume, or start over with --new-job`,
+        },
+      )
     const plan = JSON.stringify(this.#job.partitions)
-    await connection.query(`DELETE FROM ${this.#schema}.extents USING ${this.#schema}.jobs WHERE extents.job_id = jobs.job_id AND jobs.state = 'done' AND ${FORGOTTEN}`)
+    await connection.query(
+      `DELETE FROM ${this.#schema}.extents USING ${this.#schema}.jobs WHERE extents.job_id = jobs.job_id AND jobs.state = 'done' AND ${FORGOTTEN}`,
+    )
     const [own] = await connection.query<{ same: boolean; forgotten: boolean }>(
       `INSERT INTO ${this.#schema}.jobs (job_id, fingerprint, plan, state) VALUES ($1, $2, $3, 'loading')
        ON CONFLICT (job_id) DO UPDATE SET state = CASE jobs.state WHEN 'done' THEN 'done' ELSE 'loading' END RETURNING plan = $3::jsonb AS same, jobs.state = 'done' AND ${FORGOTTEN} AS forgotten`,
       [this.#job.jobId, this.#job.fingerprint, plan],
     )
-    if (own?.forgotten === true) throw new SluiceError('SLUICE_JOB_EXISTS', `job ${this.#job.jobId} is done, the ledger says`, { hint: 'load again with another id' })
-    if (own?.same === false) throw new SluiceError('SLUICE_SOURCE_CHANGED', `the source is not what it was when job ${this.#job.jobId} began`)
+    if (own?.forgotten === true)
+      throw new SluiceError('SLUICE_JOB_EXISTS', `job ${this.#job.jobId} is done, the ledger says`, {
+        hint: 'load again with another id',
+      })
+    if (own?.same === false)
+      throw new SluiceError('SLUICE_SOURCE_CHANGED', `the source is not what it was when job ${this.#job.jobId} began`)
   }
 
   /** Extents that are committed. */
   async sealed(connection: PgConnection): Promise<readonly Receipt[]> {
-    const rows = await connection.query<{ extent: Extent }>(`SELECT extent FROM ${this.#schema}.extents WHERE job_id = $1`, [this.#job.jobId])
-    return rows.map(({ extent }) => ({ extent, durable: true, rowsWritten: extent.rows, bytesWritten: extent.bytes, state: null }))
+    const rows = await connection.query<{ extent: Extent }>(
+      `SELECT extent FROM ${this.#schema}.extents WHERE job_id = $1`,
+      [this.#job.jobId],
+    )
+    return rows.map(({ extent }) => ({
+      extent,
+      durable: true,
+      rowsWritten: extent.rows,
+      bytesWritten: extent.bytes,
+      state: null,
+    }))
   }
 
   /** Inserts an extent's row. @returns false where another session has committed it already: it waits for that session's fate */
   async insert(connection: PgConnection, extent: Extent): Promise<boolean> {
     try {
-      await connection.query(`INSERT INTO ${this.#schema}.extents (job_id, partition, start_byte, start_row, extent) VALUES ($1, $2, $3, $4, $5)`, [
-        this.#job.jobId,
-        extent.partition,
-        extent.start.byte,
-        extent.start.row,
-        JSON.stringify(extent),
-      ])
+      await connection.query(
+        `INSERT INTO ${this.#schema}.extents (job_id, partition, start_byte, start_row, extent) VALUES ($1, $2, $3, $4, $5)`,
+        [this.#job.jobId, extent.partition, extent.start.byte, extent.start.row, JSON.stringify(extent)],
+      )
       return true
     } catch (error) {
       if (sqlState(error) === '23505') return false
@@ -92,23 +108,29 @@ export class Ledger {
    * job again, and must find that nothing is left to do.
    */
   async finish(connection: PgConnection): Promise<void> {
-    await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'done', ended_at = now() WHERE job_id = $1`, [this.#job.jobId])
+    await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'done', ended_at = now() WHERE job_id = $1`, [
+      this.#job.jobId,
+    ])
   }
 
   /** The job can't go on: what it committed stays in the table, and the ledger says so no longer. */
   async fail(connection: PgConnection): Promise<void> {
-    await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'failed', ended_at = now() WHERE job_id = $1`, [this.#job.jobId])
+    await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'failed', ended_at = now() WHERE job_id = $1`, [
+      this.#job.jobId,
+    ])
   }
 
   async #make(connection: PgConnection): Promise<void> {
-    const [found] = await connection.query<{ jobs: boolean; extents: boolean }>('SELECT to_regclass($1) IS NOT NULL AS jobs, to_regclass($2) IS NOT NULL AS extents', [
-      `${this.#schema}.jobs`,
-      `${this.#schema}.extents`,
-    ])
+    const [found] = await connection.query<{ jobs: boolean; extents: boolean }>(
+      'SELECT to_regclass($1) IS NOT NULL AS jobs, to_regclass($2) IS NOT NULL AS extents',
+      [`${this.#schema}.jobs`, `${this.#schema}.extents`],
+    )
     if (found?.jobs === true && found.extents) return
     try {
       // Two jobs that begin at once must not both create it.
-      await connection.query(['BEGIN', "SELECT pg_advisory_xact_lock(hashtext('sluice ledger'))", ...this.statements(), 'COMMIT'].join('; '))
+      await connection.query(
+        ['BEGIN', "SELECT pg_advisory_xact_lock(hashtext('sluice ledger'))", ...this.statements(), 'COMMIT'].join('; '),
+      )
     } catch (error) {
       await connection.query('ROLLBACK').catch(() => undefined)
       if (sqlState(error) !== '42501') throw error

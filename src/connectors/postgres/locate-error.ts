@@ -15,13 +15,18 @@ const ROW_CLASSES = ['22', '23', 'P0', '44']
  * triggers), by trying prefixes of the extent in transactions that are rolled back, about log2(rows) of them.
  * The client's own transaction must be over (failed).
  */
-export async function locateError(error: SluiceError, run: CopyRun, o: { client: Client; bisect: boolean }): Promise<SluiceError> {
+export async function locateError(
+  error: SluiceError,
+  run: CopyRun,
+  o: { client: Client; bisect: boolean },
+): Promise<SluiceError> {
   const context = contextOf(error)
   const line = context === null ? null : lineOf(context, run)
   let found: SentRecord | null = null
   if (line !== null) for (const record of sentRecords(run)) if (record.line >= line && found === null) found = record
   const state = sqlState(error) ?? ''
-  if (found === null && o.bisect && ROW_CLASSES.includes(state.slice(0, 2))) found = await bisect(run, state, o.client).catch(() => null)
+  if (found === null && o.bisect && ROW_CLASSES.includes(state.slice(0, 2)))
+    found = await bisect(run, state, o.client).catch(() => null)
   if (found === null) return error
   return error.at({ ...placeOf(found), column: columnOf(context, run) })
 }
@@ -34,7 +39,9 @@ export function placeOf(record: Pick<SentRecord, 'sent' | 'index'>): ErrorPlace 
 
 function contextOf(error: SluiceError): string | null {
   const { cause } = error
-  return typeof cause === 'object' && cause !== null && 'where' in cause && typeof cause.where === 'string' ? cause.where : null
+  return typeof cause === 'object' && cause !== null && 'where' in cause && typeof cause.where === 'string'
+    ? cause.where
+    : null
 }
 
 /** `COPY people, line 3, column age: "x"`, in any language: the first number after the table's name; of several lines, the one about COPY. */
@@ -53,7 +60,9 @@ function tableName(run: CopyRun): string {
 function columnOf(context: string | null, run: CopyRun): string | undefined {
   if (context === null) return undefined
   const named = /, \D*\d+, (.*?)(?:: |$)/.exec(context.split('\n').find((line) => line.startsWith('COPY ')) ?? '')?.[1]
-  return named === undefined ? undefined : run.columns.find((column) => named === column || named.endsWith(` ${column}`))
+  return named === undefined
+    ? undefined
+    : run.columns.find((column) => named === column || named.endsWith(` ${column}`))
 }
 
 /** The record that ends the shortest prefix to which the server objects in the same way. */
@@ -69,7 +78,11 @@ async function bisect(run: CopyRun, state: string, client: Client): Promise<Sent
   return records[bad - 1] ?? null
 }
 
-async function objects(run: CopyRun, records: readonly SentRecord[], o: { state: string; client: Client }): Promise<boolean> {
+async function objects(
+  run: CopyRun,
+  records: readonly SentRecord[],
+  o: { state: string; client: Client },
+): Promise<boolean> {
   await o.client.query('ROLLBACK')
   await o.client.query('BEGIN')
   try {

@@ -47,7 +47,10 @@ function readPrivateFile(path: string): { content: string | null; problem: strin
     return { content: readFileSync(path, 'utf8'), problem: null }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return { content: null, problem: code === 'ENOENT' || code === 'ENOTDIR' ? null : `password file ${path} can't be read (${code})` }
+    return {
+      content: null,
+      problem: code === 'ENOENT' || code === 'ENOTDIR' ? null : `password file ${path} can't be read (${code})`,
+    }
   }
 }
 
@@ -64,6 +67,13 @@ function splitLine(line: string): [string, string, string, string, string] | nul
     else fields[last] += character
   }
   const [host, port, database, user, password] = fields
-  if (host === undefined || port === undefined || database === undefined || user === undefined || password === undefined) return null
+  if (
+    host === undefined ||
+    port === undefined ||
+    database === undefined ||
+    user === undefined ||
+    password === undefined
+  )
+    return null
   return [host, port, database, user, password]
 }

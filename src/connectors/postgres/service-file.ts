@@ -34,7 +34,10 @@ function readSection(file: string, name: string, required: boolean): Map<string,
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (!required && (code === 'ENOENT' || code === 'ENOTDIR')) return null
-    throw new SluiceError('SLUICE_NOT_FOUND', `service file ${file} can't be read (${code})`, { cause: error, hint: 'check PGSERVICEFILE' })
+    throw new SluiceError('SLUICE_NOT_FOUND', `service file ${file} can't be read (${code})`, {
+      cause: error,
+      hint: 'check PGSERVICEFILE',
+    })
   }
   const values = new Map<string, string>()
   let inside = false
@@ -49,7 +52,9 @@ function readSection(file: string, name: string, required: boolean): Map<string,
     } else if (inside) {
       const equals = line.indexOf('=')
       if (equals < 1) {
-        throw new SluiceError('SLUICE_USAGE', 'a line of a service file is no name=value', { where: { url: file, line: index + 1 } })
+        throw new SluiceError('SLUICE_USAGE', 'a line of a service file is no name=value', {
+          where: { url: file, line: index + 1 },
+        })
       }
       const parameter = line.slice(0, equals)
       if (!values.has(parameter)) values.set(parameter, line.slice(equals + 1))

@@ -30,7 +30,8 @@ const LAST_WORD_MS = 2000
 /** @throws SLUICE_USAGE, SLUICE_NOT_YET */
 export function createPostgresSink(request: SinkRequest): Promise<Sink> {
   const target = parsePostgresUrl(request.url, request.env)
-  if (target.table === null) throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
+  if (target.table === null)
+    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
   return Promise.resolve(new PostgresSink(request, { target, reference: target.table }))
 }
 
@@ -64,23 +65,32 @@ class PostgresSink implements Sink {
     const { options, context } = this.#request
     const main = await this.#main(o.signal)
     if (options.commit === 'partition') {
-      this.#ledger = new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, { jobId: context.jobId, fingerprint: context.fingerprint, partitions: plan.partitions })
+      this.#ledger = new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, {
+        jobId: context.jobId,
+        fingerprint: context.fingerprint,
+        partitions: plan.partitions,
+      })
       await this.#ledger.open(main, context)
     }
     await this.#runOnce('before-sql', options.beforeSql ?? [], main)
     await this.#findOrCreate(plan, main)
     const table = await loadableTable(main, this.#reference, { truncate: options.mode === 'truncate' })
-    const load = new TableLoad(table, { byPosition: options.byPosition === true || !plan.schema.named, timeZone: options.timeZone ?? 'UTC' })
+    const load = new TableLoad(table, {
+      byPosition: options.byPosition === true || !plan.schema.named,
+      timeZone: options.timeZone ?? 'UTC',
+    })
     this.#load = load
     load.columnsFor(plan.schema.columns.map((column) => column.name))
-    if (options.mode === 'truncate' && this.#ledger !== null) await this.#runOnce('truncated', [`TRUNCATE ${quoteTable(table)}`], main)
+    if (options.mode === 'truncate' && this.#ledger !== null)
+      await this.#runOnce('truncated', [`TRUNCATE ${quoteTable(table)}`], main)
   }
 
   async recover(): Promise<readonly Receipt[]> {
     const main = await this.#main()
     if (this.#ledger !== null) return this.#ledger.sealed(main)
     const receipts: Receipt[] = []
-    for (const lane of committingLanes(this.#request.context.recorded)) if ((await transactionFate(main, lane.xid)) === 'committed') receipts.push(...lane.receipts)
+    for (const lane of committingLanes(this.#request.context.recorded))
+      if ((await transactionFate(main, lane.xid)) === 'committed') receipts.push(...lane.receipts)
     return receipts
   }
 
@@ -123,14 +133,19 @@ class PostgresSink implements Sink {
   async #finish(receipts: readonly Receipt[], o: Abortable): Promise<FinishResult> {
     await this.#watch.stop()
     if (this.#lanes.size > 0) {
-      const context = { main: () => this.#main(), retryForMs: this.#request.retryForMs, record: (entry: Json) => this.#request.context.record(entry) }
+      const context = {
+        main: () => this.#main(),
+        retryForMs: this.#request.retryForMs,
+        record: (entry: Json) => this.#request.context.record(entry),
+      }
       const { committed, lost } = await commitLanes([...this.#lanes], context, o)
       for (const lane of committed) {
         this.#lanes.delete(lane)
         await lane.connection.close()
       }
       for (const lane of lost) await lane.abort()
-      if (lost.length > 0) return { outputs: [], lost: lost.flatMap((lane) => lane.sealed.map((receipt) => receipt.extent)) }
+      if (lost.length > 0)
+        return { outputs: [], lost: lost.flatMap((lane) => lane.sealed.map((receipt) => receipt.extent)) }
     }
     return { outputs: await this.#conclude(receipts), lost: [] }
   }
@@ -140,13 +155,20 @@ class PostgresSink implements Sink {
     await Promise.all([...this.#lanes].map((lane) => lane.abort()))
     this.#lanes.clear()
     if (this.#ledger === null) await withinMs(LAST_WORD_MS, this.#dropCreated())
-    else if (!o.resumable) await withinMs(LAST_WORD_MS, this.#main().then((main) => this.#ledger?.fail(main)))
+    else if (!o.resumable)
+      await withinMs(
+        LAST_WORD_MS,
+        this.#main().then((main) => this.#ledger?.fail(main)),
+      )
   }
 
   async close(): Promise<void> {
     await this.#watch.stop()
     await Promise.all([...this.#lanes].map((lane) => lane.connection.close()))
-    await this.#connection?.then((connection) => connection.close(), () => undefined)
+    await this.#connection?.then(
+      (connection) => connection.close(),
+      () => undefined,
+    )
   }
 
   /** A lane that waits for a server which hangs would hear nothing of a stop: its socket is taken away. Not once commits are under way. */
@@ -171,7 +193,11 @@ class PostgresSink implements Sink {
   }
 
   #connect(signal: AbortSignal): Promise<PgConnection> {
-    return connect(this.#target, { signal, applicationName: `sluice ${this.#request.context.jobId}`, timeZone: this.#request.options.timeZone })
+    return connect(this.#target, {
+      signal,
+      applicationName: `sluice ${this.#request.context.jobId}`,
+      timeZone: this.#request.options.timeZone,
+    })
   }
 
   /** The connection for all that is not COPY; opened anew where it was lost. */
@@ -184,7 +210,11 @@ class PostgresSink implements Sink {
   }
 
   /** Statements that a job runs once, however often it is resumed. */
-  async #runOnce(kind: 'before-sql' | 'after-sql' | 'truncated', statements: readonly string[], main: PgConnection): Promise<void> {
+  async #runOnce(
+    kind: 'before-sql' | 'after-sql' | 'truncated',
+    statements: readonly string[],
+    main: PgConnection,
+  ): Promise<void> {
     const { context, tellSql } = this.#request
     if (statements.length === 0 || hasEntry(context.recorded, kind)) return
     for (const statement of statements) {
@@ -210,8 +240,16 @@ class PostgresSink implements Sink {
     const main = await this.#main()
     await this.#ledger?.finish(main)
     await this.#runOnce('after-sql', this.#request.options.afterSql ?? [], main)
-    const sum = (of: (receipt: Receipt) => number): number => receipts.reduce((total, receipt) => total + of(receipt), 0)
-    return [{ url: this.#target.url, rows: sum((receipt) => receipt.rowsWritten), bytes: sum((receipt) => receipt.bytesWritten), etag: null }]
+    const sum = (of: (receipt: Receipt) => number): number =>
+      receipts.reduce((total, receipt) => total + of(receipt), 0)
+    return [
+      {
+        url: this.#target.url,
+        rows: sum((receipt) => receipt.rowsWritten),
+        bytes: sum((receipt) => receipt.bytesWritten),
+        etag: null,
+      },
+    ]
   }
 
   /** A table that this job created goes again with it, if it is still empty. */

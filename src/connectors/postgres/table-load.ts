@@ -13,7 +13,7 @@ export class TableLoad {
   readonly #columns = new Map<string, readonly TableColumn[]>()
   readonly #checkers = new Map<string, ValueChecker | null>()
 
-  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string}) {
+  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string }) {
     this.table = table
     this.#byPosition = o.byPosition
     this.#timeZone = o.timeZone

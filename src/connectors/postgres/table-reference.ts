@@ -40,7 +40,11 @@ export function parseTableReference(text: string): TableReference {
     const match = /^(?:"((?:[^"]|"")+)"|([^".]+))(\.|$)/.exec(rest)
     if (match === null) throw badReference(text)
     const quoted = match[1]
-    parts.push(quoted === undefined ? { name: match[2] ?? '', literal: false } : { name: quoted.replaceAll('""', '"'), literal: true })
+    parts.push(
+      quoted === undefined
+        ? { name: match[2] ?? '', literal: false }
+        : { name: quoted.replaceAll('""', '"'), literal: true },
+    )
     rest = rest.slice(match[0].length)
     if (match[3] === '') break
   }

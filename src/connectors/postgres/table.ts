@@ -15,7 +15,12 @@ export interface TableColumn {
   readonly baseType: string
   /** pg_type of the base: typtype b, c, e, r, m, p; of an array, its elements' base type and modifier, else null. */
   readonly kind: string
-  readonly element: { readonly typeOid: number; readonly typmod: number; readonly type: string; readonly kind: string } | null
+  readonly element: {
+    readonly typeOid: number
+    readonly typmod: number
+    readonly type: string
+    readonly kind: string
+  } | null
   /** The fields of a composite type in its order, each as a column; else null. */
   readonly attributes: readonly TableColumn[] | null
   readonly nullable: boolean
@@ -96,7 +101,13 @@ export async function findTable(
 ): Promise<Pick<TableDescription, 'schema' | 'name' | 'oid' | 'kind' | 'rowSecurity'> | null> {
   for (const schema of reference.schema === null ? [null] : candidates(reference.schema)) {
     for (const name of candidates(reference.table)) {
-      const [row] = await connection.query<{ schema: string; name: string; oid: string; kind: string; secured: boolean }>(
+      const [row] = await connection.query<{
+        schema: string
+        name: string
+        oid: string
+        kind: string
+        secured: boolean
+      }>(
         `SELECT n.nspname AS schema, c.relname AS name, c.oid::text AS oid, c.relkind AS kind, row_security_active(c.oid) AS secured
            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
           WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -215,7 +226,12 @@ function columnOf(row: ColumnRow, attributes: readonly TableColumn[] | null): Ta
     element:
       row.element_oid === null
         ? null
-        : { typeOid: Number(row.element_oid), typmod: row.element_typmod ?? -1, type: row.element_type ?? '', kind: row.element_kind ?? 'b' },
+        : {
+            typeOid: Number(row.element_oid),
+            typmod: row.element_typmod ?? -1,
+            type: row.element_type ?? '',
+            kind: row.element_kind ?? 'b',
+          },
     attributes,
     nullable: row.nullable,
     hasDefault: row.has_default && !row.generated,
@@ -246,8 +262,17 @@ async function readKeys(connection: PgConnection, oid: number): Promise<Key[]> {
   )
 }
 
-async function readForeignKeys(connection: PgConnection, oid: number): Promise<Pick<TableDescription, 'foreignKeys' | 'selfReferencing'>> {
-  const rows = await connection.query<{ name: string; columns: string[]; target: string; own: boolean; itself: boolean }>(
+async function readForeignKeys(
+  connection: PgConnection,
+  oid: number,
+): Promise<Pick<TableDescription, 'foreignKeys' | 'selfReferencing'>> {
+  const rows = await connection.query<{
+    name: string
+    columns: string[]
+    target: string
+    own: boolean
+    itself: boolean
+  }>(
     `WITH family AS (
        SELECT $1::oid AS oid
        UNION SELECT relid FROM pg_catalog.pg_partition_tree($1::oid::regclass)
@@ -262,7 +287,9 @@ async function readForeignKeys(connection: PgConnection, oid: number): Promise<P
     [oid],
   )
   return {
-    foreignKeys: rows.filter((row) => row.own).map(({ name, columns, target }) => ({ name, columns, references: target })),
+    foreignKeys: rows
+      .filter((row) => row.own)
+      .map(({ name, columns, target }) => ({ name, columns, references: target })),
     selfReferencing: rows.some((row) => row.itself),
   }
 }

@@ -25,7 +25,8 @@ export function tlsOptions(target: PostgresTarget): ConnectionOptions {
   if (tls.mode === 'verify-ca') options.checkServerIdentity = () => undefined
   if (verify && tls.rootCert !== null && tls.rootCert !== 'system') options.ca = readPem(tls.rootCert, 'sslrootcert')
   if (tls.cert !== null) {
-    if (tls.key === null) throw new SluiceError('SLUICE_TLS', `sslcert ${tls.cert} needs its key`, { hint: 'name it by sslkey=FILE' })
+    if (tls.key === null)
+      throw new SluiceError('SLUICE_TLS', `sslcert ${tls.cert} needs its key`, { hint: 'name it by sslkey=FILE' })
     options.cert = readPem(tls.cert, 'sslcert')
     checkPrivate(tls.key)
     options.key = readPem(tls.key, 'sslkey')
@@ -41,7 +42,10 @@ function readPem(path: string, parameter: string): Buffer {
     return readFileSync(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new SluiceError('SLUICE_TLS', `${parameter} ${path} can't be read (${code})`, { cause: error, hint: `check ${parameter}` })
+    throw new SluiceError('SLUICE_TLS', `${parameter} ${path} can't be read (${code})`, {
+      cause: error,
+      hint: `check ${parameter}`,
+    })
   }
 }
 

@@ -43,14 +43,22 @@ export function sqlTypeNamed(name: string): string {
   const trimmed = name.trim()
   if (NEUTRAL.has(trimmed)) return SQL_TYPES[trimmed as NeutralType]
   // The text goes into a CREATE TABLE: it may be a type's name and modifiers, and nothing that could end the statement's item.
-  if (!/^(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*)(?:\.(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*))?(?: [a-z]+)*(?:\([\w ,]*\))?(?: [a-z]+)*(?:\[\d*\])*$/iu.test(trimmed)) {
-    throw new SluiceError('SLUICE_USAGE', `${name} is no type`, { hint: `write ${NEUTRAL_TYPES.join(', ')}, or an SQL type` })
+  if (
+    !/^(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*)(?:\.(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*))?(?: [a-z]+)*(?:\([\w ,]*\))?(?: [a-z]+)*(?:\[\d*\])*$/iu.test(
+      trimmed,
+    )
+  ) {
+    throw new SluiceError('SLUICE_USAGE', `${name} is no type`, {
+      hint: `write ${NEUTRAL_TYPES.join(', ')}, or an SQL type`,
+    })
   }
   const base = trimmed.replace(/\([^)]*\)|\[\d*\]/g, '').toLowerCase()
   if (KNOWN_SQL_TYPES.includes(base) || /[".]/.test(base) || base.startsWith('interval')) return trimmed
   const likely = nearest(base, [...KNOWN_SQL_TYPES, ...NEUTRAL_TYPES])
   if (likely !== null && !likely.startsWith(base) && Math.abs(likely.length - base.length) <= 1 && base.length >= 4) {
-    throw new SluiceError('SLUICE_USAGE', `${name} is no type that sluice knows`, { hint: `did you mean ${likely}? Types of your own are written schema.name` })
+    throw new SluiceError('SLUICE_USAGE', `${name} is no type that sluice knows`, {
+      hint: `did you mean ${likely}? Types of your own are written schema.name`,
+    })
   }
   return trimmed
 }

@@ -86,7 +86,8 @@ interface SplitUrl {
 
 function splitUrl(url: string): SplitUrl {
   const scheme = /^postgres(ql)?:\/\//i.exec(url)
-  if (scheme === null) throw new SluiceError('SLUICE_USAGE', 'a PostgreSQL URL begins with postgres:// or postgresql://')
+  if (scheme === null)
+    throw new SluiceError('SLUICE_USAGE', 'a PostgreSQL URL begins with postgres:// or postgresql://')
   const rest = url.slice(scheme[0].length)
   const [beforeQuery = '', query = null] = cutAt(rest, '?')
   const [authority = '', database = null] = cutAt(beforeQuery, '/')
@@ -117,9 +118,13 @@ function splitHosts(text: string, secretive: boolean): { hosts: string[]; ports:
   for (const one of text === '' ? [] : text.split(',')) {
     const match = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d*))?$/.exec(one)
     if (match === null) {
-      throw new SluiceError('SLUICE_USAGE', secretive ? 'the URL has no readable host' : `${one} is no host or host:port`, {
-        hint: 'percent-encode @ : / ? # in the user and the password; IPv6 addresses go in [ ]',
-      })
+      throw new SluiceError(
+        'SLUICE_USAGE',
+        secretive ? 'the URL has no readable host' : `${one} is no host or host:port`,
+        {
+          hint: 'percent-encode @ : / ? # in the user and the password; IPv6 addresses go in [ ]',
+        },
+      )
     }
     hosts.push(decode(match[1] ?? match[2] ?? '', 'the host'))
     ports.push(match[3] ?? '')
@@ -133,7 +138,8 @@ function splitQuery(query: string): Map<string, string> {
     if (pair === '') continue
     const [rawName, rawValue] = cutAt(pair, '=')
     const name = decode(rawName, 'a parameter')
-    if (rawValue === null) throw new SluiceError('SLUICE_USAGE', `parameter ${name} of the URL has no value`, { hint: `write ${name}=…` })
+    if (rawValue === null)
+      throw new SluiceError('SLUICE_USAGE', `parameter ${name} of the URL has no value`, { hint: `write ${name}=…` })
     const value = decode(rawValue, `parameter ${name}`)
     // JDBC's spelling, which libpq takes as well.
     if (name === 'ssl' && value === 'true') parameters.set('sslmode', 'require')
@@ -146,7 +152,9 @@ function decode(text: string, what: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new SluiceError('SLUICE_USAGE', `${what} of the URL has a % that begins no valid percent-encoding`, { hint: 'write % as %25' })
+    throw new SluiceError('SLUICE_USAGE', `${what} of the URL has a % that begins no valid percent-encoding`, {
+      hint: 'write % as %25',
+    })
   }
 }
 
@@ -178,10 +186,13 @@ function withDefaults(given: Map<string, string>, env: Environment): Map<string,
 
 function targetOf(values: ReadonlyMap<string, string>, table: TableReference | null, env: Environment): PostgresTarget {
   const user = values.get('user') ?? systemUser()
-  if (user === null) throw new SluiceError('SLUICE_USAGE', 'the URL names no user', { hint: 'write postgres://user@host/database' })
+  if (user === null)
+    throw new SluiceError('SLUICE_USAGE', 'the URL names no user', { hint: 'write postgres://user@host/database' })
   const database = values.get('dbname') ?? user
-  if (values.get('gssencmode') === 'require') throw new SluiceError('SLUICE_NOT_YET', 'gssencmode=require is not supported')
-  if (values.get('channel_binding') === 'require') throw new SluiceError('SLUICE_NOT_YET', 'channel_binding=require is not supported')
+  if (values.get('gssencmode') === 'require')
+    throw new SluiceError('SLUICE_NOT_YET', 'gssencmode=require is not supported')
+  if (values.get('channel_binding') === 'require')
+    throw new SluiceError('SLUICE_NOT_YET', 'channel_binding=require is not supported')
   const hosts = hostsOf(values)
   const target = {
     url: shownUrl({ user, hosts, database, table }),
@@ -209,7 +220,10 @@ function hostsOf(values: ReadonlyMap<string, string>): PostgresHost[] {
   const ports = values.get('port')?.split(',') ?? []
   const count = Math.max(names.length, addresses.length, 1)
   if (names.length > 0 && addresses.length > 0 && names.length !== addresses.length) {
-    throw new SluiceError('SLUICE_USAGE', `the URL has ${names.length} hosts and ${addresses.length} addresses (hostaddr)`)
+    throw new SluiceError(
+      'SLUICE_USAGE',
+      `the URL has ${names.length} hosts and ${addresses.length} addresses (hostaddr)`,
+    )
   }
   if (ports.length > 1 && ports.length !== count) {
     throw new SluiceError('SLUICE_USAGE', `the URL has ${count} hosts and ${ports.length} ports`)
@@ -238,14 +252,21 @@ function tlsOf(values: ReadonlyMap<string, string>, env: Environment): TlsSettin
   const named = values.get('sslmode')
   const mode = oneOf('sslmode', named ?? (rootCert === 'system' ? 'verify-full' : 'prefer'), SSL_MODES)
   if (rootCert === 'system' && mode !== 'verify-full') {
-    throw new SluiceError('SLUICE_USAGE', `sslrootcert=system needs sslmode=verify-full, not ${mode}`, { hint: 'leave sslmode out' })
-  }
-  if ((mode === 'verify-ca' || mode === 'verify-full') && rootCert === null) {
-    throw new SluiceError('SLUICE_TLS', `sslmode=${mode} needs the certificate of the authority that signed the server's`, {
-      hint: 'name its file by sslrootcert=FILE, put it at ~/.postgresql/root.crt, or take sslrootcert=system',
+    throw new SluiceError('SLUICE_USAGE', `sslrootcert=system needs sslmode=verify-full, not ${mode}`, {
+      hint: 'leave sslmode out',
     })
   }
-  const direct = oneOf('sslnegotiation', values.get('sslnegotiation') ?? 'postgres', ['postgres', 'direct']) === 'direct'
+  if ((mode === 'verify-ca' || mode === 'verify-full') && rootCert === null) {
+    throw new SluiceError(
+      'SLUICE_TLS',
+      `sslmode=${mode} needs the certificate of the authority that signed the server's`,
+      {
+        hint: 'name its file by sslrootcert=FILE, put it at ~/.postgresql/root.crt, or take sslrootcert=system',
+      },
+    )
+  }
+  const direct =
+    oneOf('sslnegotiation', values.get('sslnegotiation') ?? 'postgres', ['postgres', 'direct']) === 'direct'
   if (direct && SSL_MODES.indexOf(mode) < SSL_MODES.indexOf('require')) {
     throw new SluiceError('SLUICE_USAGE', `sslnegotiation=direct needs sslmode=require or stronger, not ${mode}`)
   }
@@ -275,7 +296,8 @@ function defaultPassFile(env: Environment): string | null {
 
 function timeoutOf(text: string | undefined): number | null {
   if (text === undefined) return null
-  if (!/^-?\d+$/.test(text.trim())) throw new SluiceError('SLUICE_USAGE', `connect_timeout=${text} is no number of seconds`)
+  if (!/^-?\d+$/.test(text.trim()))
+    throw new SluiceError('SLUICE_USAGE', `connect_timeout=${text} is no number of seconds`)
   return Math.max(0, Number(text)) * 1000
 }
 
@@ -312,11 +334,19 @@ interface Shown {
 
 function shownUrl({ user, hosts, database, table }: Shown): string {
   const sockets = hosts.filter(({ host }) => host.startsWith('/'))
-  const authority = sockets.length > 0 ? '' : hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')
+  const authority =
+    sockets.length > 0
+      ? ''
+      : hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')
   const parameters: string[] = []
-  if (sockets.length > 0) parameters.push(`host=${hosts.map(({ host }) => host).join(',')}`, `port=${hosts.map(({ port }) => port).join(',')}`)
+  if (sockets.length > 0)
+    parameters.push(
+      `host=${hosts.map(({ host }) => host).join(',')}`,
+      `port=${hosts.map(({ port }) => port).join(',')}`,
+    )
   if (table !== null) {
-    if (table.schema?.literal && table.table.literal) parameters.push(`schema=${table.schema.name}`, `table=${table.table.name}`)
+    if (table.schema?.literal && table.table.literal)
+      parameters.push(`schema=${table.schema.name}`, `table=${table.table.name}`)
     else parameters.push(`table=${table.schema === null ? '' : `${shownName(table.schema)}.`}${shownName(table.table)}`)
   }
   const query = parameters.length === 0 ? '' : `?${parameters.join('&')}`

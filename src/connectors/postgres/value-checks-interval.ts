@@ -13,7 +13,12 @@ const FIELDS = [
 const FULL_RANGE = 0x7fff
 
 /** Words and letters of units (datetime.c, deltatktbl) with how many of `base` they are. */
-const UNITS: readonly { readonly pattern: RegExp; readonly rank: number; readonly months?: number; readonly microseconds?: number }[] = [
+const UNITS: readonly {
+  readonly pattern: RegExp
+  readonly rank: number
+  readonly months?: number
+  readonly microseconds?: number
+}[] = [
   { pattern: /^(us|usecs?|microseconds?|microsecon)$/, rank: 0, microseconds: 1 },
   { pattern: /^(ms|msecs?|milliseconds?|millisecon)$/, rank: 0, microseconds: 1e3 },
   { pattern: /^(s|secs?|seconds?)$/, rank: 0, microseconds: 1e6 },
@@ -45,7 +50,8 @@ export function intervalCheck(typmod: number, type: string): TextCheck {
     for (const piece of found) {
       if (piece.months !== undefined && !isWhole(piece.text, piece.months, finest >= 5 ? 12 : 1)) {
         // A year's fraction becomes whole months; a month's, days of 30 to the month.
-        if (piece.months > 1 || finest >= 4 || !isWhole(piece.text, 30 * 86_400e6, unit)) return `has a fraction that ${type} rounds`
+        if (piece.months > 1 || finest >= 4 || !isWhole(piece.text, 30 * 86_400e6, unit))
+          return `has a fraction that ${type} rounds`
       }
       if (piece.microseconds !== undefined) {
         if (finest > piece.rank && /[1-9]/.test(piece.text)) return `has a field finer than ${type} keeps`
@@ -66,7 +72,8 @@ interface Piece {
   readonly microseconds?: number | undefined
 }
 
-const PIECE = /([+-]?\d+):(\d+)(?::(\d+(?:\.\d*)?))?(?:\.(\d+))?|([+-]?\d+)-(\d+)(?![\d:])|([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)|[a-z]+|[@,\s]+/y
+const PIECE =
+  /([+-]?\d+):(\d+)(?::(\d+(?:\.\d*)?))?(?:\.(\d+))?|([+-]?\d+)-(\d+)(?![\d:])|([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)|[a-z]+|[@,\s]+/y
 
 /** The amounts in a literal of any style but ISO 8601's; null where it is not understood (the server judges it). */
 function pieces(text: string, finest: number): Piece[] | null {
@@ -79,7 +86,8 @@ function pieces(text: string, finest: number): Piece[] | null {
     if (match === null) return null
     const [whole, first, second, third, stray, years, months, amount, unit] = match
     if (first !== undefined) addClock(found, { first, second: second ?? '', third, stray, finest })
-    else if (years !== undefined) found.push({ text: years, rank: 5, months: 12 }, { text: months ?? '0', rank: 4, months: 1 })
+    else if (years !== undefined)
+      found.push({ text: years, rank: 5, months: 12 }, { text: months ?? '0', rank: 4, months: 1 })
     else if (amount !== undefined) {
       const known = unit === '' ? bareUnit(finest) : UNITS.find(({ pattern }) => pattern.test(unit ?? ''))
       if (known === undefined) return null
@@ -119,7 +127,8 @@ function isoPieces(source: string): Piece[] | null {
   const add = (part: string, words: Readonly<Record<string, string>>): void => {
     for (const [, amount = '', letter = ''] of part.matchAll(/([+-]?[\d.]+)([a-z])/g)) {
       const unit = UNITS.find(({ pattern }) => pattern.test(words[letter] ?? ''))
-      if (unit !== undefined) found.push({ text: amount, rank: unit.rank, months: unit.months, microseconds: unit.microseconds })
+      if (unit !== undefined)
+        found.push({ text: amount, rank: unit.rank, months: unit.months, microseconds: unit.microseconds })
     }
   }
   add(dates, { y: 'year', m: 'month', w: 'week', d: 'day' })

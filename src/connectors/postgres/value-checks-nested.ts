@@ -68,7 +68,11 @@ function innerTexts(text: string, opening: string, closing: string): string[] | 
 }
 
 /** Reads up to a stop outside of quotes. Backslashes escape, `""` inside quotes is a quote; blanks around are dropped unless `keepBlanks`. */
-function readToken(text: string, from: number, { stops, keepBlanks }: { stops: string; keepBlanks: boolean }): { text: string; end: number; quoted: boolean } {
+function readToken(
+  text: string,
+  from: number,
+  { stops, keepBlanks }: { stops: string; keepBlanks: boolean },
+): { text: string; end: number; quoted: boolean } {
   let value = ''
   /** Length that blanks at the end may not be cut below. */
   let keep = 0

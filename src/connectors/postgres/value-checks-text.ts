@@ -54,12 +54,15 @@ export const nameCheck: TextCheck = (text) =>
   Buffer.byteLength(text) > 63 ? 'is longer than the 63 bytes of name, and would be cut' : null
 
 /** "char": the first byte only (PostgreSQL 16 and later also read `\ooo`, which older servers cut). */
-export const charCheck: TextCheck = (text) => (Buffer.byteLength(text) > 1 ? 'is longer than the one byte of "char", and would be cut' : null)
+export const charCheck: TextCheck = (text) =>
+  Buffer.byteLength(text) > 1 ? 'is longer than the one byte of "char", and would be cut' : null
 
 /** money: two digits after the point (in the locales that have cents), the rest is rounded. */
 export const moneyCheck: TextCheck = (text) => {
   const match = /\.(\d+)[^\d.,]*$/.exec(text)
-  return match !== null && /[1-9]/.test((match[1] ?? '').slice(2)) ? 'has more digits after the point than money keeps' : null
+  return match !== null && /[1-9]/.test((match[1] ?? '').slice(2))
+    ? 'has more digits after the point than money keeps'
+    : null
 }
 
 /** oid, xid, cid: a minus wraps around, and xid and cid of older servers wrap past 32 bits. */

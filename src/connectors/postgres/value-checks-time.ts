@@ -26,8 +26,10 @@ interface Reading {
 }
 
 /** Words that are no zone: names of months and days, and fillers (src/backend/utils/adt/datetime.c, datetktbl). */
-const MONTH = /^(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?|september|oct(ober)?|nov(ember)?|dec(ember)?)$/
-const FILLER = /^(mon(day)?|tue(s|sday)?|wed(s|nesday)?|weds|thu(r|rs|rsday)?|fri(day)?|sat(urday)?|sun(day)?|ad|bc|am|pm|at|on)$/
+const MONTH =
+  /^(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?|september|oct(ober)?|nov(ember)?|dec(ember)?)$/
+const FILLER =
+  /^(mon(day)?|tue(s|sday)?|wed(s|nesday)?|weds|thu(r|rs|rsday)?|fri(day)?|sat(urday)?|sun(day)?|ad|bc|am|pm|at|on)$/
 
 const TOKENS = {
   time: /(\d+):(\d+)(?::(\d+))?(?:\.(\d*))?/y,
@@ -146,10 +148,12 @@ export function timeObjection(text: string, type: TimeType, precision: number): 
   const reading = read(text, isClock)
   if (reading === null) return null
   if (reading.relative) return 'means another time whenever it is loaded'
-  if (reading.special) return reading.date || reading.time || reading.zone ? 'has more than the word, which would be dropped' : null
+  if (reading.special)
+    return reading.date || reading.time || reading.zone ? 'has more than the word, which would be dropped' : null
   if (type === 'date') return dateObjection(reading)
   if (reading.sixty) return 'has 60 seconds, which would become the next minute'
-  if (reading.fraction > precision) return `has more digits after the second's point than the ${precision} that are kept`
+  if (reading.fraction > precision)
+    return `has more digits after the second's point than the ${precision} that are kept`
   if (isClock) return clockObjection(reading, type)
   if (reading.dayFraction > precision) return 'has a fraction of a day finer than what is kept'
   return type === 'timestamp' && reading.zone ? 'has an offset or a time zone, which would be dropped' : null

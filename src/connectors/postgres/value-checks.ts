@@ -44,7 +44,10 @@ const CR = 13
  * A checker for the columns of a batch, in its order (null: not loaded, or not to be looked at); null where no type among them alters
  * anything. What is refused, by type, is in `checkOf`. `shape` is the dialect of rows that come as CSV.
  */
-export function createValueChecker(columns: readonly (TableColumn | null)[], _o: { readonly shape: CsvShape; readonly timeZone: string }): ValueChecker | null {
+export function createValueChecker(
+  columns: readonly (TableColumn | null)[],
+  _o: { readonly shape: CsvShape; readonly timeZone: string },
+): ValueChecker | null {
   const checks = columns.map((column) => (column === null ? null : checkOf(column)))
   const last = checks.findLastIndex((check) => check !== null)
   if (last < 0) return null

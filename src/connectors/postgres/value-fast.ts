@@ -1,5 +1,15 @@
 /** Which closer look a column's fields get. */
-export const KIND = { skip: 0, numeric: 1, date: 2, time: 3, timetz: 4, timestamp: 5, timestamptz: 6, blanks: 7, text: 8 } as const
+export const KIND = {
+  skip: 0,
+  numeric: 1,
+  date: 2,
+  time: 3,
+  timetz: 4,
+  timestamp: 5,
+  timestamptz: 6,
+  blanks: 7,
+  text: 8,
+} as const
 
 /** The longest text that a look below reads without asking for the array's end: callers stay this many bytes away from it. */
 export const FAST_REACH = 48

@@ -96,7 +96,11 @@ function endOf(view: DataView, from: number, delimiter: number): number {
 }
 
 /** Offset behind a value in the common spelling, or -1; see value-fast.ts. */
-export function fastEnd(view: DataView, at: number, { kind, bound }: { readonly kind: number; readonly bound: number }): number {
+export function fastEnd(
+  view: DataView,
+  at: number,
+  { kind, bound }: { readonly kind: number; readonly bound: number },
+): number {
   switch (kind) {
     case KIND.numeric:
       return fastNumeric(view, at, bound)

@@ -90,9 +90,14 @@ export class BlockGatherer {
     let length = this.#rest.byteLength
     this.#rest = NOTHING
     this.#taken = 0
-    for (; left > 0 && length < limit; left = length < enough ? await this.#left() : this.#chunk.byteLength - this.#at) {
+    for (
+      ;
+      left > 0 && length < limit;
+      left = length < enough ? await this.#left() : this.#chunk.byteLength - this.#at
+    ) {
       // A long chunk that comes after a few bytes of the one before is not copied for their sake.
-      if (left >= LONG_CHUNK_BYTES && bytes <= BLOCK_BYTES && length < LONG_CHUNK_BYTES) limit = Math.min(limit, length + JOIN_BYTES)
+      if (left >= LONG_CHUNK_BYTES && bytes <= BLOCK_BYTES && length < LONG_CHUNK_BYTES)
+        limit = Math.min(limit, length + JOIN_BYTES)
       const taken = this.#take(limit - length)
       block.set(taken, length)
       length += taken.byteLength

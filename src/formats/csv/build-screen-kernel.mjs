@@ -5,9 +5,16 @@ import wabt from 'wabt'
 /** The text of screen-kernel.ts. */
 export async function kernelSource() {
   const tools = await wabt()
-  const module = tools.parseWat('screen-kernel.wat', readFileSync(new URL('screen-kernel.wat', import.meta.url), 'utf8'), { simd: true })
+  const module = tools.parseWat(
+    'screen-kernel.wat',
+    readFileSync(new URL('screen-kernel.wat', import.meta.url), 'utf8'),
+    { simd: true },
+  )
   const { buffer } = module.toBinary({})
-  const lines = Buffer.from(buffer).toString('base64').match(/.{1,110}/g) ?? []
+  const lines =
+    Buffer.from(buffer)
+      .toString('base64')
+      .match(/.{1,110}/g) ?? []
   return `// Made from screen-kernel.wat by build-screen-kernel.mjs.
 
 /** The WebAssembly module that looks at CSV blocks, in base64. */
@@ -17,4 +24,5 @@ ${lines.map((line) => `  '${line}',`).join('\n')}
 `
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname) writeFileSync(new URL('screen-kernel.ts', import.meta.url), await kernelSource())
+if (process.argv[1] === new URL(import.meta.url).pathname)
+  writeFileSync(new URL('screen-kernel.ts', import.meta.url), await kernelSource())

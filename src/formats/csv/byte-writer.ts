@@ -22,7 +22,8 @@ export class ByteWriter {
     const length = end - start
     if (this.#length + length > this.#bytes.byteLength) this.#room(length)
     // A call costs more than a few bytes do.
-    if (length < 24) for (let i = start, at = this.#length; i < end; i += 1, at += 1) this.#bytes[at] = from[i] as number
+    if (length < 24)
+      for (let i = start, at = this.#length; i < end; i += 1, at += 1) this.#bytes[at] = from[i] as number
     else this.#bytes.set(from.subarray(start, end), this.#length)
     this.#length += length
   }

@@ -17,7 +17,10 @@ export interface CleanBlock {
 }
 
 /** Writes the rows of a block anew: the same values, as COPY (FORMAT csv) reads them exactly. */
-export function cleanBlock(feed: RecordFeed, o: { readonly dialect: CsvDialect; readonly width: number; readonly crlf: boolean }): CleanBlock {
+export function cleanBlock(
+  feed: RecordFeed,
+  o: { readonly dialect: CsvDialect; readonly width: number; readonly crlf: boolean },
+): CleanBlock {
   const writer = new FieldWriter(feed, o.dialect)
   const { cursor } = feed
   const places: number[] = []
@@ -74,7 +77,10 @@ class FieldWriter {
   }
 
   #plainField(content: Buffer, alone: boolean): void {
-    const bare = content.length > 0 && !this.#wantsQuotes(content, 0, content.length) && !(alone && isEndMark(content, 0, content.length))
+    const bare =
+      content.length > 0 &&
+      !this.#wantsQuotes(content, 0, content.length) &&
+      !(alone && isEndMark(content, 0, content.length))
     if (bare) this.out.copy(content, 0, content.length)
     else this.#quotedField(content)
   }

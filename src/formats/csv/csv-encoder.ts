@@ -35,7 +35,10 @@ export interface CopyRowsOptions {
 export function createCsvEncoder(options: CsvWriteOptions): FormatEncoder {
   const quote = options.quote ?? '"'
   const shape: CsvShape = { delimiter: options.delimiter ?? ',', quote, escape: options.escape ?? quote }
-  const writers = { lf: new RowWriter({ shape, crlf: false, formatBinary: base64 }), crlf: new RowWriter({ shape, crlf: true, formatBinary: base64 }) }
+  const writers = {
+    lf: new RowWriter({ shape, crlf: false, formatBinary: base64 }),
+    crlf: new RowWriter({ shape, crlf: true, formatBinary: base64 }),
+  }
   let lineEnd = options.lineEnd
   let begun = options.header === false
   const header = (): Uint8Array => {
@@ -99,8 +102,10 @@ class RowWriter {
 
   constructor(o: CopyRowsOptions & { readonly crlf: boolean }) {
     const { delimiter, quote, escape } = shapeBytes(o.shape)
-    if (quote < 0 || o.shape.quote === null) throw new SluiceError('SLUICE_USAGE', 'CSV is not written without a quote character')
-    if (delimiter.length !== 1) throw new SluiceError('SLUICE_USAGE', 'CSV is not written with a delimiter of several bytes')
+    if (quote < 0 || o.shape.quote === null)
+      throw new SluiceError('SLUICE_USAGE', 'CSV is not written without a quote character')
+    if (delimiter.length !== 1)
+      throw new SluiceError('SLUICE_USAGE', 'CSV is not written with a delimiter of several bytes')
     this.#delimiter = delimiter[0] as number
     this.#quote = quote
     this.#crlf = o.crlf

@@ -38,7 +38,11 @@ export function headState(head: FormatHead): CsvHeadState {
 }
 
 /** Chunks in UTF-8, whatever the file's encoding. */
-export function utf8Chunks(chunks: AsyncIterable<Uint8Array>, state: CsvHeadState, dialect: CsvDialect): AsyncIterable<Uint8Array> {
+export function utf8Chunks(
+  chunks: AsyncIterable<Uint8Array>,
+  state: CsvHeadState,
+  dialect: CsvDialect,
+): AsyncIterable<Uint8Array> {
   if (state.seekable) return chunks
   return transcode(chunks, { ...state, replace: dialect.onInvalidUtf8 === 'replace' })
 }
@@ -48,7 +52,11 @@ export function utf8Chunks(chunks: AsyncIterable<Uint8Array>, state: CsvHeadStat
  *
  * @throws SLUICE_CSV_HEADER, SLUICE_ENCODING, SLUICE_NUL, SLUICE_CSV_QUOTE, SLUICE_CSV_UNTERMINATED_QUOTE, SLUICE_ROW_TOO_LONG
  */
-export async function readHead(chunks: AsyncIterable<Uint8Array>, dialect: CsvDialect, place: ReadPlace): Promise<FormatHead> {
+export async function readHead(
+  chunks: AsyncIterable<Uint8Array>,
+  dialect: CsvDialect,
+  place: ReadPlace,
+): Promise<FormatHead> {
   const raw = new ChunkPuller(chunks, place.signal)
   try {
     const first: Uint8Array[] = []
@@ -147,7 +155,7 @@ class HeadReader {
   }
 
   async #skipLines(gatherer: BlockGatherer): Promise<void> {
-    for (let skipped = 0; skipped < this.#dialect.skipLines; ) {
+    for (let skipped = 0; skipped < this.#dialect.skipLines;) {
       const end = this.#bytes.indexOf(this.#lineEndByte, this.#at)
       if (end >= 0) {
         this.#at = end + 1
@@ -162,7 +170,7 @@ class HeadReader {
 
   /** A cursor on the first record that is not blank, with all of its bytes there; null where there is none. */
   async #firstRecord(gatherer: BlockGatherer): Promise<RecordCursor | null> {
-    for (let from = this.#at; ; ) {
+    for (let from = this.#at; ;) {
       const cursor = new RecordCursor(this.#bytes, this.#dialect, this.#lineEndByte)
       cursor.seek(from)
       const status = cursor.next()
@@ -182,9 +190,12 @@ class HeadReader {
 
   #recordError(status: string, cursor: RecordCursor): SluiceError {
     const bad = firstInvalid(this.#bytes.subarray(cursor.start))
-    if (status === 'open' && bad >= 0) return this.#error('SLUICE_ENCODING', 'bytes that are not valid', cursor.start + bad)
-    if (status === 'open') return this.#error('SLUICE_CSV_UNTERMINATED_QUOTE', 'unterminated quoted field', cursor.problemAt)
-    if (status === 'lf') return this.#error('SLUICE_UNKNOWN_FORMAT', 'CR ends the lines at first, and then LF', cursor.problemAt)
+    if (status === 'open' && bad >= 0)
+      return this.#error('SLUICE_ENCODING', 'bytes that are not valid', cursor.start + bad)
+    if (status === 'open')
+      return this.#error('SLUICE_CSV_UNTERMINATED_QUOTE', 'unterminated quoted field', cursor.problemAt)
+    if (status === 'lf')
+      return this.#error('SLUICE_UNKNOWN_FORMAT', 'CR ends the lines at first, and then LF', cursor.problemAt)
     const what = status === 'stray' ? 'a quote inside an unquoted field' : 'text after a closing quote'
     return this.#error('SLUICE_CSV_QUOTE', what, cursor.problemAt)
   }
@@ -222,17 +233,25 @@ class HeadReader {
     if (columns !== null) return this.#head(columns.slice(), true)
     const cursor = await this.#firstRecord(gatherer)
     const count = cursor?.count ?? (this.#at < this.#bytes.byteLength ? 1 : 0)
-    return this.#head(Array.from({ length: count }, (_, j) => `column${j + 1}`), false)
+    return this.#head(
+      Array.from({ length: count }, (_, j) => `column${j + 1}`),
+      false,
+    )
   }
 
   #name(cursor: RecordCursor, j: number): string {
     let content = cursor.content(j)
     if (content.includes(0)) {
-      if (this.#dialect.onNul !== 'strip') throw this.#error('SLUICE_NUL', 'a NUL character in the header', cursor.starts[j] ?? 0)
+      if (this.#dialect.onNul !== 'strip')
+        throw this.#error('SLUICE_NUL', 'a NUL character in the header', cursor.starts[j] ?? 0)
       content = content.filter((byte) => byte !== 0) as Buffer
     }
     if (!isUtf8(content) && this.#dialect.onInvalidUtf8 !== 'replace')
-      throw this.#error('SLUICE_ENCODING', 'bytes in the header that are not valid', (cursor.starts[j] ?? 0) + firstInvalid(content))
+      throw this.#error(
+        'SLUICE_ENCODING',
+        'bytes in the header that are not valid',
+        (cursor.starts[j] ?? 0) + firstInvalid(content),
+      )
     return content.toString('utf8')
   }
 

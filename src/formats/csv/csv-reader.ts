@@ -58,7 +58,11 @@ async function* readBatches(
       gatherer.keep(block.subarray(cut))
       if (cut === 0) {
         parser.explain(block, position, ended)
-        wanted = gatherer.more(block.byteLength, { row: position.row + 1, line: position.line + 1, byte: position.byte })
+        wanted = gatherer.more(block.byteLength, {
+          row: position.row + 1,
+          line: position.line + 1,
+          byte: position.byte,
+        })
         continue
       }
       wanted = BLOCK_BYTES
@@ -70,7 +74,8 @@ async function* readBatches(
     await puller.close()
   }
   if (altered.nulsStripped > 0) o.warn(`${o.url}: ${altered.nulsStripped} NUL characters were dropped`)
-  if (altered.valuesReplaced > 0) o.warn(`${o.url}: invalid text was replaced by U+FFFD in ${altered.valuesReplaced} values`)
+  if (altered.valuesReplaced > 0)
+    o.warn(`${o.url}: invalid text was replaced by U+FFFD in ${altered.valuesReplaced} values`)
 }
 
 /** Turns blocks into batches of one form. */
@@ -88,12 +93,23 @@ class BlockParser {
   ) {
     const { dialect } = file
     const columns = file.head.columns.map((column) => column.name)
-    this.#file = { url: read.o.url, columns, dialect, lineEnd: read.state.lineEnd === 'cr' ? CR : LF, encoding: read.state.encoding }
+    this.#file = {
+      url: read.o.url,
+      columns,
+      dialect,
+      lineEnd: read.state.lineEnd === 'cr' ? CR : LF,
+      encoding: read.state.encoding,
+    }
     this.#form = read.o.form === 'csv' ? 'csv' : 'rows'
     this.#crlf = read.state.lineEnd === 'crlf'
     this.#altered = read.altered
     const { delimiter, empty, ragged } = dialect
-    this.#mayPass = this.#file.lineEnd === LF && delimiter.length === 1 && empty !== 'string' && ragged === 'reject' && !dialect.nulls.some((word) => word.length === 0)
+    this.#mayPass =
+      this.#file.lineEnd === LF &&
+      delimiter.length === 1 &&
+      empty !== 'string' &&
+      ragged === 'reject' &&
+      !dialect.nulls.some((word) => word.length === 0)
   }
 
   /** The last block of a file, its last record ended; within quotes it cannot be, and waits for its error. */
@@ -129,7 +145,8 @@ class BlockParser {
 
   /** A batch of whole records; null where it has no row. @throws what RecordFeed does */
   batch(block: Buffer, start: Position): { readonly batch: Batch | null; readonly end: Position } {
-    const batch = this.#form === 'csv' ? (this.#passed(block, start) ?? this.#cleaned(block, start)) : this.#rows(block, start)
+    const batch =
+      this.#form === 'csv' ? (this.#passed(block, start) ?? this.#cleaned(block, start)) : this.#rows(block, start)
     const rows = batch.form === 'csv' ? batch.rows : batch.form === 'rows' ? batch.rows.length : 0
     return { batch: rows === 0 ? null : batch, end: batch.end }
   }
@@ -147,13 +164,17 @@ class BlockParser {
     if (!this.#mayPass) return null
     const { dialect, columns } = this.#file
     const { shape } = dialect
-    const quoted = block.indexOf(dialect.quote < 0 ? shape.quote ?? '' : dialect.quote) >= 0
+    const quoted = block.indexOf(dialect.quote < 0 ? (shape.quote ?? '') : dialect.quote) >= 0
     if (quoted && dialect.quote < 0) return null
     if (quoted && dialect.escape !== dialect.quote && block.indexOf(dialect.escape) >= 0) return null
     const screening = this.#screen(block, quoted)
     if (!screening.clean || screening.hasNul || !(screening.isAscii || isUtf8(block))) return null
     if ((screening.hasBackslash && hasEndMark(block)) || this.#hasNullWord(block)) return null
-    const end = { byte: start.byte + block.byteLength, row: start.row + screening.records, line: start.line + screening.lines }
+    const end = {
+      byte: start.byte + block.byteLength,
+      row: start.row + screening.records,
+      line: start.line + screening.lines,
+    }
     return { form: 'csv', bytes: block, rows: screening.records, columns, csv: shape, quoted, start, end, mayEnd: true }
   }
 
@@ -175,7 +196,8 @@ class BlockParser {
       for (let at = block.indexOf(word); at >= 0; at = block.indexOf(word, at + 1)) {
         const before = at === 0 ? LF : block[at - 1]
         const after = block[at + word.length]
-        if ((before === LF || before === delimiter) && (after === LF || after === CR || after === delimiter)) return true
+        if ((before === LF || before === delimiter) && (after === LF || after === CR || after === delimiter))
+          return true
       }
       return false
     })
@@ -203,7 +225,17 @@ class BlockParser {
       places.push({ row: feed.row, line: feed.line, byte: feed.byte })
     }
     const { end } = feed
-    return { form: 'rows', columns, rows, places, sourceBytes: end.byte - start.byte, filtered: 0, start, end, mayEnd: true }
+    return {
+      form: 'rows',
+      columns,
+      rows,
+      places,
+      sourceBytes: end.byte - start.byte,
+      filtered: 0,
+      start,
+      end,
+      mayEnd: true,
+    }
   }
 
   #value(feed: RecordFeed, j: number, text: string | null): Value {
@@ -213,7 +245,8 @@ class BlockParser {
     const kind = cursor.kinds[j]
     const start = cursor.starts[j] as number
     const end = cursor.ends[j] as number
-    if (start === end && kind === PLAIN) return dialect.empty === 'string' ? '' : dialect.empty === 'omit' ? undefined : null
+    if (start === end && kind === PLAIN)
+      return dialect.empty === 'string' ? '' : dialect.empty === 'omit' ? undefined : null
     return text !== null && kind !== ESCAPED ? text.slice(start, end) : feed.text(j)
   }
 }

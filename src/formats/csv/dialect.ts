@@ -95,10 +95,15 @@ export function shapeBytes(shape: CsvShape): CsvBytes {
   return dialectBytes({ delimiter: shape.delimiter, quote: shape.quote ?? 'none', escape: shape.escape })
 }
 
-function dialectBytes(options: { readonly delimiter?: string; readonly quote?: string; readonly escape?: string }): CsvBytes {
+function dialectBytes(options: {
+  readonly delimiter?: string
+  readonly quote?: string
+  readonly escape?: string
+}): CsvBytes {
   const delimiter = options.delimiter ?? ','
   if ([...delimiter].length !== 1) throw usage('--delimiter wants exactly one character')
-  if (/[\r\n\0\ufeff\ufffd\ud800-\udfff]/u.test(delimiter)) throw usage('--delimiter cannot be a line end, NUL or an invalid character')
+  if (/[\r\n\0\ufeff\ufffd\ud800-\udfff]/u.test(delimiter))
+    throw usage('--delimiter cannot be a line end, NUL or an invalid character')
   if (options.quote === 'none') {
     return { delimiter: Buffer.from(delimiter), quote: -1, escape: -1 }
   }
@@ -112,7 +117,8 @@ function dialectBytes(options: { readonly delimiter?: string; readonly quote?: s
 
 function asciiByte(flag: string, text: string): number {
   const code = text.charCodeAt(0)
-  if (text.length !== 1 || code > 0x7f) throw usage(`${flag} wants one ASCII character${flag === '--quote' ? ', or none' : ''}`)
+  if (text.length !== 1 || code > 0x7f)
+    throw usage(`${flag} wants one ASCII character${flag === '--quote' ? ', or none' : ''}`)
   if (code === 0 || code === 10 || code === 13) throw usage(`${flag} cannot be a line end or NUL`)
   return code
 }
@@ -125,7 +131,9 @@ function shapeOf(bytes: CsvBytes): CsvShape {
   const quote = bytes.quote < 0 ? (bytes.delimiter[0] === 0x22 ? "'" : '"') : String.fromCharCode(bytes.quote)
   const escape = bytes.escape < 0 ? quote : String.fromCharCode(bytes.escape)
   const single = bytes.delimiter.length === 1
-  const delimiter = single ? Buffer.from(bytes.delimiter).toString('latin1') : [',', ';', '|'].find((c) => c !== quote && c !== escape)
+  const delimiter = single
+    ? Buffer.from(bytes.delimiter).toString('latin1')
+    : [',', ';', '|'].find((c) => c !== quote && c !== escape)
   return { delimiter: delimiter ?? ',', quote, escape }
 }
 
@@ -139,7 +147,10 @@ function encodingName(name: string): string {
   try {
     return new TextDecoder(name, { fatal: true }).encoding
   } catch {
-    throw usage(`--encoding ${name} is not known here`, 'use a WHATWG name: utf-8, windows-1252, utf-16le, shift_jis, gb18030 …')
+    throw usage(
+      `--encoding ${name} is not known here`,
+      'use a WHATWG name: utf-8, windows-1252, utf-16le, shift_jis, gb18030 …',
+    )
   }
 }
 

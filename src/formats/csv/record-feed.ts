@@ -81,7 +81,9 @@ export class RecordFeed {
       this.row += 1
       this.line = this.#nextLine
       if (status !== 'row') throw this.#broken(status)
-      this.#nextLine += cursor.quoted ? countByte(cursor.bytes.subarray(cursor.start, cursor.end), this.#file.lineEnd) : 1
+      this.#nextLine += cursor.quoted
+        ? countByte(cursor.bytes.subarray(cursor.start, cursor.end), this.#file.lineEnd)
+        : 1
       if (cursor.count === 1 && width !== 1 && !cursor.quoted && cursor.ends[0] === cursor.start) {
         this.row -= 1
         continue
@@ -127,7 +129,11 @@ export class RecordFeed {
     const byte = this.cursor.bytes[at] ?? 0
     const { encoding } = this.#file
     const what = `byte 0x${byte.toString(16).padStart(2, '0')} is not valid UTF-8`
-    return this.#error('SLUICE_ENCODING', byte === 0xff && encoding !== 'utf-8' ? `text that is not valid ${encoding}` : what, { at })
+    return this.#error(
+      'SLUICE_ENCODING',
+      byte === 0xff && encoding !== 'utf-8' ? `text that is not valid ${encoding}` : what,
+      { at },
+    )
   }
 
   #checkCount(width: number): void {
@@ -136,7 +142,10 @@ export class RecordFeed {
     if (ragged === (cursor.count < width ? 'fill' : 'trim')) return
     const missing = cursor.count < width ? this.#file.columns[cursor.count] : undefined
     const message = `${cursor.count} ${cursor.count === 1 ? 'field' : 'fields'} where the file has ${width} ${width === 1 ? 'column' : 'columns'}`
-    throw this.#error('SLUICE_CSV_FIELD_COUNT', message, { at: cursor.start, ...(missing === undefined ? {} : { column: missing }) })
+    throw this.#error('SLUICE_CSV_FIELD_COUNT', message, {
+      at: cursor.start,
+      ...(missing === undefined ? {} : { column: missing }),
+    })
   }
 
   #broken(status: 'stray' | 'after' | 'open' | 'lf'): SluiceError {
@@ -144,7 +153,8 @@ export class RecordFeed {
     const at = cursor.problemAt
     const bad = this.#utf8 ? -1 : firstInvalid(cursor.bytes.subarray(cursor.start))
     const ends = status === 'open' ? cursor.bytes.byteLength : at
-    if (bad >= 0 && cursor.start + bad < ends && this.#file.dialect.onInvalidUtf8 !== 'replace') return this.#invalid(cursor.start + bad)
+    if (bad >= 0 && cursor.start + bad < ends && this.#file.dialect.onInvalidUtf8 !== 'replace')
+      return this.#invalid(cursor.start + bad)
     if (status === 'open') return this.#error('SLUICE_CSV_UNTERMINATED_QUOTE', 'unterminated quoted field', { at })
     if (status === 'lf') {
       const hint = 'make all line ends LF or CR LF'
@@ -155,7 +165,11 @@ export class RecordFeed {
   }
 
   /** Line and column are those of the byte. */
-  #error(code: ErrorCode, message: string, spot: { readonly at: number; readonly column?: string; readonly hint?: string }): SluiceError {
+  #error(
+    code: ErrorCode,
+    message: string,
+    spot: { readonly at: number; readonly column?: string; readonly hint?: string },
+  ): SluiceError {
     const { at, column, hint } = spot
     const { cursor } = this
     const lines = countByte(cursor.bytes.subarray(cursor.start, at), this.#file.lineEnd)
@@ -186,4 +200,3 @@ export function isNullWord(cursor: RecordCursor, j: number, nulls: readonly Buff
   const end = cursor.ends[j] ?? 0
   return nulls.some((word) => word.length === end - start && word.compare(cursor.bytes, start, end) === 0)
 }
-

@@ -32,7 +32,8 @@ function wordsOf(bytes: Uint8Array): Words {
   const whole = (lead + bytes.byteLength) >> 2
   const words = new Int32Array(bytes.buffer, bytes.byteOffset - lead, whole)
   let last = 0
-  for (let i = Math.max(0, (whole << 2) - lead); i < bytes.byteLength; i += 1) last |= (bytes[i] as number) << ((i + lead - (whole << 2)) << 3)
+  for (let i = Math.max(0, (whole << 2) - lead); i < bytes.byteLength; i += 1)
+    last |= (bytes[i] as number) << ((i + lead - (whole << 2)) << 3)
   return { words, lead, first: (words[0] ?? 0) & (-1 << (lead << 3)), last }
 }
 
@@ -51,7 +52,7 @@ export function countByte(bytes: Uint8Array, byte: number): number {
   const { words, first, last } = wordsOf(bytes)
   const pattern = Math.imul(byte, ONES)
   total = fold(matches(first, pattern) >>> 7) + fold(matches(last, pattern) >>> 7)
-  for (let k = 1; k < words.length; ) {
+  for (let k = 1; k < words.length;) {
     const end = Math.min(words.length, k + WORDS_A_FOLD)
     let counts = 0
     for (; k < end; k += 1) counts = (counts + (matches(words[k] as number, pattern) >>> 7)) | 0

@@ -29,11 +29,27 @@ describe('TypeInferrer', () => {
 
   it('takes the types that JSON has, and looks for dates only in its strings', () => {
     expect(infer([{ kind: 'number', text: '1' }], true)).toBe('integer 32')
-    expect(infer([{ kind: 'number', text: '1.10' }, { kind: 'number', text: '1e5' }], true)).toBe('number')
+    expect(
+      infer(
+        [
+          { kind: 'number', text: '1.10' },
+          { kind: 'number', text: '1e5' },
+        ],
+        true,
+      ),
+    ).toBe('number')
     expect(infer([true, null], true)).toBe('boolean')
     expect(infer(['1', '2'], true)).toBe('string')
     expect(infer(['2020-01-01'], true)).toBe('date')
-    expect(infer([{ kind: 'json', text: '{}' }, { kind: 'json', text: '[1]' }], true)).toBe('json')
+    expect(
+      infer(
+        [
+          { kind: 'json', text: '{}' },
+          { kind: 'json', text: '[1]' },
+        ],
+        true,
+      ),
+    ).toBe('json')
     expect(infer([{ kind: 'json', text: '{}' }, 'x'], true)).toBe('string')
     expect(infer([new Uint8Array(1)], true)).toBe('binary')
   })

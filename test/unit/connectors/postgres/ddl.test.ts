@@ -12,11 +12,19 @@ describe('createTableSql', () => {
       { name: 'paid', nativeType: 'numeric(10,2)' },
       { name: 'raw' },
     ])
-    expect(sql).toBe('CREATE TABLE "public"."People" (\n  "id" bigint NOT NULL,\n  "full ""name""" text,\n  "paid" numeric(10,2),\n  "raw" text\n)')
+    expect(sql).toBe(
+      'CREATE TABLE "public"."People" (\n  "id" bigint NOT NULL,\n  "full ""name""" text,\n  "paid" numeric(10,2),\n  "raw" text\n)',
+    )
   })
 
   it('refuses names that would be cut, doubles, nothing, too many', () => {
-    for (const columns of [[{ name: 'é'.repeat(32) }], [{ name: '' }], [{ name: 'a' }, { name: 'a' }], [], Array.from({ length: 1601 }, (_, i) => ({ name: `c${i}` }))]) {
+    for (const columns of [
+      [{ name: 'é'.repeat(32) }],
+      [{ name: '' }],
+      [{ name: 'a' }, { name: 'a' }],
+      [],
+      Array.from({ length: 1601 }, (_, i) => ({ name: `c${i}` })),
+    ]) {
       expect(() => createTableSql(table, columns)).toThrow(expect.objectContaining({ code: 'SLUICE_USAGE' }))
     }
     expect(createTableSql(table, [{ name: 'x'.repeat(63) }])).toContain('x'.repeat(63))
@@ -42,6 +50,11 @@ describe('types', () => {
   })
 
   it('knows the neutral types of base types', () => {
-    expect([neutralTypeOf(23), neutralTypeOf(1700), neutralTypeOf(99_999), neutralTypeOf(23, true)]).toEqual(['integer', 'number', 'string', 'list'])
+    expect([neutralTypeOf(23), neutralTypeOf(1700), neutralTypeOf(99_999), neutralTypeOf(23, true)]).toEqual([
+      'integer',
+      'number',
+      'string',
+      'list',
+    ])
   })
 })

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../../../src/core/errors.ts'
 import { sqlState, translatePgError } from '../../../../src/connectors/postgres/errors.ts'
 
-const server = (code: string, fields: object = {}) => Object.assign(new Error('Meldung des Servers'), { code, severity: 'FEHLER', ...fields })
+const server = (code: string, fields: object = {}) =>
+  Object.assign(new Error('Meldung des Servers'), { code, severity: 'FEHLER', ...fields })
 const node = (code: string) => Object.assign(new Error(code), { code })
 const translate = (error: unknown, rowsMoved = false) => translatePgError(error, { while: 'loading into t', rowsMoved })
 
@@ -38,7 +39,9 @@ describe('translatePgError', () => {
   })
 
   it('names column, constraint and the GRANT, and cuts long details', () => {
-    const duplicate = translate(server('23505', { column: 'id', constraint: 't_pkey', table: 't', detail: `Key (id)=(${'9'.repeat(500)})` }))
+    const duplicate = translate(
+      server('23505', { column: 'id', constraint: 't_pkey', table: 't', detail: `Key (id)=(${'9'.repeat(500)})` }),
+    )
     expect(duplicate.where.column).toBe('id')
     expect(duplicate.hint).toContain('t_pkey')
     expect(duplicate.message.length).toBeLessThan(300)

@@ -29,7 +29,10 @@ describe('lookUpPassword', () => {
 
   it('passes over a file that others may read, and says why', () => {
     const path = file('c', 'h:5432:d:u:p\n', 0o644)
-    expect(lookUpPassword(path, query)).toMatchObject({ password: null, problem: expect.stringContaining('chmod 0600') })
+    expect(lookUpPassword(path, query)).toMatchObject({
+      password: null,
+      problem: expect.stringContaining('chmod 0600'),
+    })
   })
 
   it('finds nothing where there is no file, no fitting line, or a folder', () => {

@@ -27,7 +27,11 @@ function codeOf(url: string, env: Record<string, string> = {}): ErrorCode {
 describe('parsePostgresUrl', () => {
   it('reads user, password, host, port, database', () => {
     const target = parse('postgresql://me%40x:p%3Aw%2F@db.example:6000/sales')
-    expect(target).toMatchObject({ user: 'me@x', database: 'sales', hosts: [{ host: 'db.example', address: null, port: 6000 }] })
+    expect(target).toMatchObject({
+      user: 'me@x',
+      database: 'sales',
+      hosts: [{ host: 'db.example', address: null, port: 6000 }],
+    })
     expect(target.password).toBe('p:w/')
   })
 
@@ -48,18 +52,41 @@ describe('parsePostgresUrl', () => {
   })
 
   it('takes a socket folder by host= and percent-encoded', () => {
-    expect(parse('postgres:///d?host=/var/run&user=u').hosts[0]).toEqual({ host: '/var/run', address: null, port: 5432 })
+    expect(parse('postgres:///d?host=/var/run&user=u').hosts[0]).toEqual({
+      host: '/var/run',
+      address: null,
+      port: 5432,
+    })
     expect(parse('postgres://u@%2Fvar%2Frun/d').hosts[0]?.host).toBe('/var/run')
   })
 
   it('takes hostaddr beside host', () => {
-    expect(parse('postgres://u@db.example/d?hostaddr=10.0.0.1').hosts[0]).toEqual({ host: 'db.example', address: '10.0.0.1', port: 5432 })
+    expect(parse('postgres://u@db.example/d?hostaddr=10.0.0.1').hosts[0]).toEqual({
+      host: 'db.example',
+      address: '10.0.0.1',
+      port: 5432,
+    })
   })
 
   it('fills in from the PG variables that are handed in, the URL first', () => {
-    const env = { PGHOST: 'e', PGPORT: '1234', PGUSER: 'eu', PGPASSWORD: 'ep', PGDATABASE: 'ed', PGAPPNAME: 'app', PGCONNECT_TIMEOUT: '7', PGOPTIONS: '-c x=1' }
+    const env = {
+      PGHOST: 'e',
+      PGPORT: '1234',
+      PGUSER: 'eu',
+      PGPASSWORD: 'ep',
+      PGDATABASE: 'ed',
+      PGAPPNAME: 'app',
+      PGCONNECT_TIMEOUT: '7',
+      PGOPTIONS: '-c x=1',
+    }
     const target = parse('postgres:///', env)
-    expect(target).toMatchObject({ user: 'eu', database: 'ed', applicationName: 'app', connectTimeoutMs: 7000, options: '-c x=1' })
+    expect(target).toMatchObject({
+      user: 'eu',
+      database: 'ed',
+      applicationName: 'app',
+      connectTimeoutMs: 7000,
+      options: '-c x=1',
+    })
     expect(target.hosts[0]).toMatchObject({ host: 'e', port: 1234 })
     expect(target.password).toBe('ep')
     expect(parse('postgres://u:p@h/d', env)).toMatchObject({ user: 'u', database: 'd' })
@@ -76,7 +103,10 @@ describe('parsePostgresUrl', () => {
 
   it('obeys a service file, between URL and variables', () => {
     const file = join(folder, 'service.conf')
-    writeFileSync(file, '# comment\n[other]\nhost=no\n\n[mine]\nhost=s1,s2\nport=5555\ndbname=sdb\nuser=su\n[mine2]\nhost=x\n')
+    writeFileSync(
+      file,
+      '# comment\n[other]\nhost=no\n\n[mine]\nhost=s1,s2\nport=5555\ndbname=sdb\nuser=su\n[mine2]\nhost=x\n',
+    )
     const target = parse('postgres://?service=mine&user=u', { PGSERVICEFILE: file, PGDATABASE: 'env' })
     expect(target).toMatchObject({ user: 'u', database: 'sdb' })
     expect(target.hosts.map(({ host, port }) => `${host}:${port}`)).toEqual(['s1:5555', 's2:5555'])
@@ -93,7 +123,10 @@ describe('parsePostgresUrl', () => {
   })
 
   it('takes schema= and table= apart literally', () => {
-    expect(parse('postgres://u@h/d?schema=A.b&table=C.d').table).toEqual({ schema: { name: 'A.b', literal: true }, table: { name: 'C.d', literal: true } })
+    expect(parse('postgres://u@h/d?schema=A.b&table=C.d').table).toEqual({
+      schema: { name: 'A.b', literal: true },
+      table: { name: 'C.d', literal: true },
+    })
   })
 
   it.each(['a.b.c', '"open', '.x', 'a.', '""'])('refuses table=%s', (table) => {
@@ -101,23 +134,38 @@ describe('parsePostgresUrl', () => {
   })
 
   it('names the nearest known parameter', () => {
-    expect(failure('postgres://u@h/d?sslmod=require')).toMatchObject({ code: 'SLUICE_USAGE', hint: 'did you mean sslmode?' })
-    expect(failure('postgres://u@h/d?sslmode=requre')).toMatchObject({ code: 'SLUICE_USAGE', hint: 'did you mean require?' })
+    expect(failure('postgres://u@h/d?sslmod=require')).toMatchObject({
+      code: 'SLUICE_USAGE',
+      hint: 'did you mean sslmode?',
+    })
+    expect(failure('postgres://u@h/d?sslmode=requre')).toMatchObject({
+      code: 'SLUICE_USAGE',
+      hint: 'did you mean require?',
+    })
   })
 
   it('refuses what it would otherwise silently not do', () => {
-    for (const parameter of ['require_auth=scram-sha-256', 'sslcrl=x', 'gssencmode=require', 'channel_binding=require']) {
+    for (const parameter of [
+      'require_auth=scram-sha-256',
+      'sslcrl=x',
+      'gssencmode=require',
+      'channel_binding=require',
+    ]) {
       expect(codeOf(`postgres://u@h/d?${parameter}`)).toBe('SLUICE_NOT_YET')
     }
     expect(codeOf('postgres://u@h/d', { PGREQUIREPEER: 'x' })).toBe('SLUICE_NOT_YET')
   })
 
-  it.each(['postgres://u@h:x/d', 'postgres://u@h:70000/d', 'postgres://u%zz@h/d', 'postgres://u@h1,h2/d?port=1,2,3', 'postgres://u@h/d?connect_timeout=soon', 'mysql://u@h/d'])(
-    'refuses %s',
-    (url) => {
-      expect(codeOf(url)).toBe('SLUICE_USAGE')
-    },
-  )
+  it.each([
+    'postgres://u@h:x/d',
+    'postgres://u@h:70000/d',
+    'postgres://u%zz@h/d',
+    'postgres://u@h1,h2/d?port=1,2,3',
+    'postgres://u@h/d?connect_timeout=soon',
+    'mysql://u@h/d',
+  ])('refuses %s', (url) => {
+    expect(codeOf(url)).toBe('SLUICE_USAGE')
+  })
 
   it('does not show a password with a raw slash', () => {
     const error = failure('postgres://me:hu/sh@h/d')

@@ -4,7 +4,17 @@ import { START } from '../../../../src/core/job.ts'
 import { createCsvEncoder, encodeCopyRows } from '../../../../src/formats/csv/csv-encoder.ts'
 
 function batchOf(columns: readonly string[], rows: readonly (readonly Value[])[]): RowsBatch {
-  return { form: 'rows', columns, rows, places: [], sourceBytes: 0, filtered: 0, start: START, end: START, mayEnd: true }
+  return {
+    form: 'rows',
+    columns,
+    rows,
+    places: [],
+    sourceBytes: 0,
+    filtered: 0,
+    start: START,
+    end: START,
+    mayEnd: true,
+  }
 }
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
@@ -33,7 +43,17 @@ describe('CSV encoder', () => {
   it('hands on csv bytes of its own shape', () => {
     const bytes = Buffer.from('1,2\r\n')
     const csv = { delimiter: ',', quote: '"', escape: '"' }
-    const batch = { form: 'csv' as const, bytes, rows: 1, columns: ['a', 'b'], csv, quoted: false, start: START, end: START, mayEnd: true }
+    const batch = {
+      form: 'csv' as const,
+      bytes,
+      rows: 1,
+      columns: ['a', 'b'],
+      csv,
+      quoted: false,
+      start: START,
+      end: START,
+      mayEnd: true,
+    }
     const encoder = createCsvEncoder({ columns: ['a', 'b'] })
     expect(text(encoder.encode(batch))).toBe('a,b\r\n1,2\r\n')
     expect(encoder.encode(batch)).toBe(bytes)
@@ -43,6 +63,8 @@ describe('CSV encoder', () => {
   it('COPY rows take binary as the column wants it', () => {
     const shape = { delimiter: ',', quote: '"', escape: '"' }
     const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`
-    expect(text(encodeCopyRows(batchOf(['a', 'b'], [[Uint8Array.of(1), null]]), { shape, formatBinary: hex }))).toBe('\\x01,\n')
+    expect(text(encodeCopyRows(batchOf(['a', 'b'], [[Uint8Array.of(1), null]]), { shape, formatBinary: hex }))).toBe(
+      '\\x01,\n',
+    )
   })
 })

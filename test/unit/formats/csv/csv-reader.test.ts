@@ -11,10 +11,18 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.byteLength > 0) yield bytes
 }
 
-async function read(input: string | Uint8Array, options: Options = {}, form: 'csv' | 'rows' = 'rows'): Promise<{ head: FormatHead; batches: Batch[]; warnings: string[] }> {
+async function read(
+  input: string | Uint8Array,
+  options: Options = {},
+  form: 'csv' | 'rows' = 'rows',
+): Promise<{ head: FormatHead; batches: Batch[]; warnings: string[] }> {
   const bytes = typeof input === 'string' ? Buffer.from(input) : input
   const warnings: string[] = []
-  const place = { url: 's3://b/k.csv', signal: new AbortController().signal, warn: (message: string) => warnings.push(message) }
+  const place = {
+    url: 's3://b/k.csv',
+    signal: new AbortController().signal,
+    warn: (message: string) => warnings.push(message),
+  }
   const reader = createCsvReader({ maxRowBytes: 1 << 20, ...options })
   const head = await reader.head(once(bytes), place)
   const seekable = (head.state as { seekable: boolean }).seekable
@@ -53,9 +61,15 @@ describe('NULL and the empty string', () => {
 
   it('null words count unquoted and whole only', async () => {
     const text = 'a,b,c\nNULL,"NULL",NULLS\n\\N,x,\n'
-    expect(await rows(text, { nulls: ['NULL', '\\N'] })).toEqual([[null, 'NULL', 'NULLS'], [null, 'x', null]])
+    expect(await rows(text, { nulls: ['NULL', '\\N'] })).toEqual([
+      [null, 'NULL', 'NULLS'],
+      [null, 'x', null],
+    ])
     expect(await clean(text, { nulls: ['NULL', '\\N'] })).toBe(',"NULL",NULLS\n,x,\n')
-    expect(await rows(text)).toEqual([['NULL', 'NULL', 'NULLS'], ['\\N', 'x', null]])
+    expect(await rows(text)).toEqual([
+      ['NULL', 'NULL', 'NULLS'],
+      ['\\N', 'x', null],
+    ])
   })
 })
 
@@ -71,7 +85,10 @@ describe('lines', () => {
     expect(await clean('a,b\n1,2\r\n3,4\n')).toBe('1,2\n3,4\n')
     expect(await clean('a,b\r\n1,2\n3,4\r\n')).toBe('1,2\r\n3,4\r\n')
     expect(await clean('a,b\n1\r,2\n')).toBe('"1\r",2\n')
-    expect(await rows('a,b\r1,2\r3,4')).toEqual([['1', '2'], ['3', '4']])
+    expect(await rows('a,b\r1,2\r3,4')).toEqual([
+      ['1', '2'],
+      ['3', '4'],
+    ])
   })
 
   it('a bare \\. is data', async () => {
@@ -91,7 +108,11 @@ describe('header', () => {
     expect((await failure(rows('a,a\n1,2\n'))).code).toBe('SLUICE_CSV_HEADER')
     expect((await failure(rows('a,\n1,2\n'))).code).toBe('SLUICE_CSV_HEADER')
     expect(await rows('a,a\n1,2\n', { header: true, columns: ['x', 'y'] })).toEqual([['1', '2']])
-    expect((await read('a,a,\n1,2,3\n', { byPosition: true })).head.columns.map((column) => column.name)).toEqual(['a', 'column2', 'column3'])
+    expect((await read('a,a,\n1,2,3\n', { byPosition: true })).head.columns.map((column) => column.name)).toEqual([
+      'a',
+      'column2',
+      'column3',
+    ])
   })
 
   it('without one, names are given or made up', async () => {
@@ -109,7 +130,12 @@ describe('header', () => {
 
 describe('bad rows', () => {
   it.each([
-    ['unterminated', 'a,b\n1,2\n3,"x\ny\n', 'SLUICE_CSV_UNTERMINATED_QUOTE', { row: 2, line: 3, byte: 10, column: 'b' }],
+    [
+      'unterminated',
+      'a,b\n1,2\n3,"x\ny\n',
+      'SLUICE_CSV_UNTERMINATED_QUOTE',
+      { row: 2, line: 3, byte: 10, column: 'b' },
+    ],
     ['text after a quote', 'a,b\n1,"x"y\n', 'SLUICE_CSV_QUOTE', { row: 1, line: 2, byte: 9, column: 'b' }],
     ['quote inside', 'a,b\n1,5" pipe\n', 'SLUICE_CSV_QUOTE', { row: 1, line: 2, byte: 7, column: 'b' }],
     ['NUL', 'a,b\n1,\0\n', 'SLUICE_NUL', { row: 1, line: 2, byte: 6, column: 'b' }],
@@ -122,7 +148,10 @@ describe('bad rows', () => {
   })
 
   it('field counts, and what makes them right', async () => {
-    expect(await failure(rows('a,b\n1\n'))).toMatchObject({ code: 'SLUICE_CSV_FIELD_COUNT', where: { row: 1, line: 2, byte: 4, column: 'b' } })
+    expect(await failure(rows('a,b\n1\n'))).toMatchObject({
+      code: 'SLUICE_CSV_FIELD_COUNT',
+      where: { row: 1, line: 2, byte: 4, column: 'b' },
+    })
     expect((await failure(rows('a,b\n1,2,3\n'))).code).toBe('SLUICE_CSV_FIELD_COUNT')
     expect(await rows('a,b\n1\n', { ragged: 'fill' })).toEqual([['1', null]])
     expect(await rows('a,b\n1,2,3\n', { ragged: 'trim' })).toEqual([['1', '2']])
@@ -145,26 +174,42 @@ describe('encodings', () => {
   const latin = Buffer.concat([Buffer.from('a,b\n1,ok\n2,caf'), Buffer.from([0xe9, 0x80]), Buffer.from('\n')])
 
   it('broken UTF-8 is found, or replaced', async () => {
-    expect(await failure(rows(latin))).toMatchObject({ code: 'SLUICE_ENCODING', where: { row: 2, line: 3, byte: 14, column: 'b' } })
-    expect(await failure(clean(latin))).toMatchObject({ code: 'SLUICE_ENCODING', where: { row: 2, line: 3, byte: 14, column: 'b' } })
+    expect(await failure(rows(latin))).toMatchObject({
+      code: 'SLUICE_ENCODING',
+      where: { row: 2, line: 3, byte: 14, column: 'b' },
+    })
+    expect(await failure(clean(latin))).toMatchObject({
+      code: 'SLUICE_ENCODING',
+      where: { row: 2, line: 3, byte: 14, column: 'b' },
+    })
     const surrogate = Buffer.from([0x61, 10, 0xed, 0xa0, 0x80, 10])
     expect((await failure(rows(surrogate))).code).toBe('SLUICE_ENCODING')
     expect((await rows(latin, { onInvalidUtf8: 'replace' }))[1]?.[1]).toMatch(/^caf\ufffd+$/)
   })
 
   it('windows-1252, and others by name', async () => {
-    expect(await rows(latin, { encoding: 'windows-1252' })).toEqual([['1', 'ok'], ['2', 'café€']])
+    expect(await rows(latin, { encoding: 'windows-1252' })).toEqual([
+      ['1', 'ok'],
+      ['2', 'café€'],
+    ])
     const japanese = Buffer.concat([Buffer.from('a\n'), Buffer.from([0x93, 0xfa, 0x96, 0x7b]), Buffer.from('\n')])
     expect(await rows(japanese, { encoding: 'shift_jis' })).toEqual([['日本']])
     const broken = Buffer.concat([Buffer.from('a\n1\n'), Buffer.from([0x93, 0xfa, 0xff]), Buffer.from('\n')])
-    expect(await failure(rows(broken, { encoding: 'shift_jis' }))).toMatchObject({ code: 'SLUICE_ENCODING', where: { row: 2, line: 3, byte: 7 } })
+    expect(await failure(rows(broken, { encoding: 'shift_jis' }))).toMatchObject({
+      code: 'SLUICE_ENCODING',
+      where: { row: 2, line: 3, byte: 7 },
+    })
   })
 
   it('a byte-order mark wins', async () => {
     expect(await rows('\ufeffa\né\n', { encoding: 'windows-1252' })).toEqual([['é']])
     expect(await rows(Buffer.from('\ufeffa\né\n', 'utf16le'))).toEqual([['é']])
     expect(await rows(Buffer.from('\ufeffa\né\n', 'utf16le').swap16())).toEqual([['é']])
-    const half = Buffer.concat([Buffer.from('\ufeffa\nx', 'utf16le'), Buffer.from([0x00, 0xd8]), Buffer.from('y\n', 'utf16le')])
+    const half = Buffer.concat([
+      Buffer.from('\ufeffa\nx', 'utf16le'),
+      Buffer.from([0x00, 0xd8]),
+      Buffer.from('y\n', 'utf16le'),
+    ])
     expect(await failure(rows(half))).toMatchObject({ code: 'SLUICE_ENCODING', where: { row: 1, line: 2, byte: 3 } })
   })
 })

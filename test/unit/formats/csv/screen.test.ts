@@ -42,7 +42,9 @@ function endsRecord(text: string, at: number): boolean {
 
 describe('screen', () => {
   it('is the kernel that its source says', async () => {
-    expect(await readFile(new URL('../../../../src/formats/csv/screen-kernel.ts', import.meta.url), 'utf8')).toBe(await kernelSource())
+    expect(await readFile(new URL('../../../../src/formats/csv/screen-kernel.ts', import.meta.url), 'utf8')).toBe(
+      await kernelSource(),
+    )
   })
 
   it('counts records and lines, and tells blank lines, mixed line ends and stray quotes, wherever they stand', () => {
@@ -75,7 +77,12 @@ describe('screen', () => {
   it('tells NULs, backslashes and bytes above 0x7F, in the last byte as in the first', () => {
     const line = `${'a'.repeat(99)}\n`
     const plain = { ...rules, quote: -1 }
-    expect(screen(Buffer.from(line), plain)).toMatchObject({ hasNul: false, hasBackslash: false, isAscii: true, clean: true })
+    expect(screen(Buffer.from(line), plain)).toMatchObject({
+      hasNul: false,
+      hasBackslash: false,
+      isAscii: true,
+      clean: true,
+    })
     for (const at of [0, 63, 64, 98]) {
       const put = (char: string): Buffer => Buffer.from(line.slice(0, at) + char + line.slice(at + 1))
       expect(screen(put('\0'), plain).hasNul).toBe(true)
