@@ -1,6 +1,6 @@
 import { SluiceError } from '../core/errors.ts'
 import type { Partition } from '../core/job.ts'
-import type { Sink, SinkContext } from '../core/ports.ts'
+import type { Sink, SinkContext, Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
 import type { Schema } from '../core/schema.ts'
 import { inferSource } from '../engine/infer-source.ts'
@@ -8,6 +8,7 @@ import { compileMapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest } from './endpoints.ts'
+import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
 
 /**
@@ -17,11 +18,10 @@ import type { CopyRequest, PlanResult } from './requests.ts'
  */
 export async function plan(request: CopyRequest): Promise<PlanResult> {
   requireBuilt({ ...request.options, yes: true })
-  const { options } = request
   const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(request.onEvent)
-  const around = {
-    options,
+  const around: Surroundings = {
+    options: request.options,
     env: request.env,
     reporter: progressor,
     signal,
@@ -32,6 +32,51 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
   const route = await chooseRoute(request.source, request.sink, around)
   const source = await route.source.openSource?.(endpointRequest(request.source, around))
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
+  try {
+    return await planWith(source, { request, route, around, progressor })
+  } finally {
+    await source.close()
+  }
+}
+
+interface Planning {
+  readonly request: CopyRequest
+  readonly route: Route
+  readonly around: Surroundings
+  readonly progressor: Progressor
+}
+
+async function planWith(source: Source, { request, route, around, progressor }: Planning): Promise<PlanResult> {
+  const { options, signal } = around
+  const partitions = await source.plan({ signal })
+  const described = route.raw ? { columns: [], named: false } : await source.describe({ signal })
+  const mapping = compileMapping(described, options)
+  const schema =
+    options.create === true && !route.raw
+      ? (await inferSource(source, { mapping, typed: described.typed === true, partitions, signal })).schema
+      : mapping.schema
+  const sinkFacts = await askSink({ request, route, around, progressor }, { partitions, schema })
+  return {
+    source: redactUrl(request.source),
+    sink: redactUrl(request.sink),
+    route: route.name,
+    routeReason: route.reason,
+    partitions: partitions.map(({ id, url, bytes }) => ({ id, url, bytes })),
+    ...sinkFacts,
+    columns: schema.columns.map((column, i) => ({
+      source: mapping.sources[i] ?? null,
+      sink: column.name,
+      type: column.nativeType ?? column.type ?? null,
+    })),
+    warnings: [...progressor.warnings],
+  }
+}
+
+/** What the sink would do: opened, asked, and closed again. */
+async function askSink(
+  { request, route, around, progressor }: Planning,
+  what: { partitions: readonly Partition[]; schema: Schema },
+): Promise<Pick<PlanResult, 'lanes' | 'partBytes' | 'parts' | 'sql'>> {
   const sinkRequest = {
     ...endpointRequest(request.sink, around),
     context: planContext(progressor),
@@ -40,52 +85,24 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
     tellSql: () => undefined,
   }
   const sink = await route.sink.openSink?.(sinkRequest)
+  if (sink === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.sink.name} is no sink`)
   try {
-    const partitions = await source.plan({ signal })
-    const described = route.raw ? { columns: [], named: false } : await source.describe({ signal })
-    const mapping = compileMapping(described, options)
-    const inferred =
-      options.create === true && !route.raw
-        ? (await inferSource(source, { mapping, typed: described.typed === true, partitions, signal })).schema
-        : mapping.schema
-    if (sink === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.sink.name} is no sink`)
-    const sql = (await route.sink.planSql?.(sinkRequest, inferred)) ?? []
-    const parts =
-      route.sink.planSql === undefined ? await partsOf(sink, { partitions, inferred, raw: route.raw }, signal) : null
-    const { concurrency = 'auto' } = options
-    return {
-      source: redactUrl(request.source),
-      sink: redactUrl(request.sink),
-      route: route.name,
-      routeReason: route.reason,
-      partitions: partitions.map(({ id, url, bytes }) => ({ id, url, bytes })),
-      lanes: concurrency === 'auto' ? sink.lanes.max : Math.min(concurrency, sink.lanes.max),
-      partBytes: parts?.bytes ?? null,
-      parts: parts?.count ?? null,
-      sql,
-      columns: inferred.columns.map((column, i) => ({
-        source: described.columns[i]?.name ?? null,
-        sink: column.name,
-        type: column.nativeType ?? column.type ?? null,
-      })),
-      warnings: [...progressor.warnings],
-    }
+    const sql = (await route.sink.planSql?.(sinkRequest, what.schema)) ?? []
+    const parts = route.raw ? await partsOf(sink, what, around.signal) : null
+    const { concurrency = 'auto' } = around.options
+    const lanes = concurrency === 'auto' ? sink.lanes.max : Math.min(concurrency, sink.lanes.max)
+    return { lanes, partBytes: parts?.bytes ?? null, parts: parts?.count ?? null, sql }
   } finally {
-    await sink?.close()
-    await source.close()
+    await sink.close()
   }
 }
 
 async function partsOf(
   sink: Sink,
-  what: { partitions: readonly Partition[]; inferred: Schema; raw: boolean },
+  what: { partitions: readonly Partition[]; schema: Schema },
   signal: AbortSignal,
 ): Promise<{ bytes: number; count: number | null } | null> {
-  if (!what.raw) return null
-  await sink.prepare(
-    { schema: what.inferred, partitions: what.partitions, form: 'bytes', replayable: true },
-    { signal },
-  )
+  await sink.prepare({ schema: what.schema, partitions: what.partitions, form: 'bytes', replayable: true }, { signal })
   if (!sink.extentBytes.exact) return null
   const bytes = sink.extentBytes.target
   const counts = what.partitions.map((partition) =>

@@ -9,6 +9,8 @@ import type { ValueRule } from './value-rules.ts'
 /** What the flags of the group "mapping" make of a schema and of each batch. */
 export interface Mapping {
   readonly schema: Schema
+  /** For each column of `schema` the source's own name for it; null for a constant. */
+  readonly sources: readonly (string | null)[]
   /** Forms that it can pass on: parsed rows always; raw CSV only where no value changes and no column is left out. */
   readonly forms: readonly BatchForm[]
   apply(batch: Batch): Batch
@@ -75,6 +77,7 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
   const raw = keepsValues(layout, names.length)
   return {
     schema: { columns, named: schema.named || wishes.select !== null || wishes.renames.size > 0 },
+    sources: layout.steps.map((step) => (step.from === null ? null : (names[step.from] ?? null))),
     forms: raw ? ['bytes', 'csv', 'rows'] : ['rows'],
     apply: (batch) => {
       if (batch.form === 'bytes') return batch

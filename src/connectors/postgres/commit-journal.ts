@@ -17,6 +17,12 @@ export function hasEntry(recorded: readonly Json[], kind: LoadEntry['kind']): bo
   return recorded.some((entry) => isEntry(entry) && entry.kind === kind)
 }
 
+/** The table that an earlier run of the job made, quoted; null where it was there. */
+export function createdTable(recorded: readonly Json[]): string | null {
+  const made = recorded.filter(isEntry).findLast((entry) => entry.kind === 'created')
+  return made?.kind === 'created' ? made.table : null
+}
+
 /** Transactions that were about to be committed, with the receipts that each stands for. */
 export function committingLanes(
   recorded: readonly Json[],

@@ -5,7 +5,7 @@ import type { Abortable, FinishResult, Lane, Sink, SinkPlan } from '../../core/p
 import { retry } from '../../core/retry.ts'
 import type { SinkRequest } from '../connector.ts'
 import { commitLanes, transactionFate } from './committer.ts'
-import { committingLanes, hasEntry } from './commit-journal.ts'
+import { committingLanes, createdTable, hasEntry } from './commit-journal.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
 import { PostgresLane, withinMs } from './lane.ts'
@@ -48,7 +48,8 @@ class PostgresSink implements Sink {
   #connection: Promise<PgConnection> | null = null
   #load: TableLoad | null = null
   #ledger: Ledger | null = null
-  #created = false
+  /** The table that this job made, quoted. */
+  #created: string | null = null
   #finishing = false
 
   constructor(request: SinkRequest, where: { target: PostgresTarget; reference: TableReference }) {
@@ -226,14 +227,15 @@ class PostgresSink implements Sink {
 
   async #findOrCreate(plan: SinkPlan, main: PgConnection): Promise<void> {
     const { options, context, tellSql } = this.#request
-    this.#created = hasEntry(context.recorded, 'created')
+    this.#created = createdTable(context.recorded)
     if (options.create !== true) return
     const missing = await missingTableSql(main, this.#reference, plan.schema)
     if (missing === null) return
     tellSql(missing.sql)
-    await context.record({ kind: 'created', table: quoteTable(missing.table) })
-    this.#created = true
     await main.query(missing.sql)
+    // Noted once it is there: a table that another session made meanwhile is never taken for ours.
+    this.#created = quoteTable(missing.table)
+    await context.record({ kind: 'created', table: this.#created })
   }
 
   async #conclude(receipts: readonly Receipt[]): Promise<readonly Output[]> {
@@ -254,9 +256,9 @@ class PostgresSink implements Sink {
 
   /** A table that this job created goes again with it, if it is still empty. */
   async #dropCreated(): Promise<void> {
-    if (!this.#created || this.#load === null) return
+    const table = this.#created
+    if (table === null) return
     const main = await this.#main()
-    const table = quoteTable(this.#load.table)
     await main.query(`BEGIN; SET LOCAL lock_timeout = 2000; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
     const [row] = await main.query<{ filled: boolean }>(`SELECT EXISTS (SELECT 1 FROM ${table}) AS filled`)
     await main.query(row?.filled === false ? `DROP TABLE ${table}; COMMIT` : 'ROLLBACK')
