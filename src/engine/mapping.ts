@@ -74,7 +74,8 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
     }
     return found
   }
-  const raw = keepsValues(layout, names.length)
+  // A later file may have columns that were not chosen: raw rows would bring them along.
+  const raw = wishes.select === null && keepsValues(layout, names.length)
   return {
     schema: { columns, named: schema.named || wishes.select !== null || wishes.renames.size > 0 },
     sources: layout.steps.map((step) => (step.from === null ? null : (names[step.from] ?? null))),

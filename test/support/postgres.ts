@@ -74,10 +74,10 @@ export function startPostgres18(options: PostgresOptions = {}): Promise<Postgres
 }
 
 /** Runs statements by psql, each in its own transaction, stopping at the first error. */
-export async function psql(address: PostgresAddress, sql: string): Promise<string> {
+export async function psql(address: PostgresAddress, sql: string, flags: readonly string[] = []): Promise<string> {
   const { stdout } = await run(
     join(debianPostgresFolder(), 'psql'),
-    ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-c', sql],
+    ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', ...flags, '-c', sql],
     {
       env: { PATH: process.env.PATH ?? '/usr/bin:/bin', ...address.env },
       maxBuffer: 256 * 1024 * 1024,

@@ -164,7 +164,8 @@ class FileSource implements Source {
     const seekable = isSeekable(file.head)
     const place = this.#place(partition, o)
     const chunks = seekable ? await this.#chunksFrom(partition, file, { ...o, from }) : file.stream.rest()
-    const form = !seekable && o.until !== undefined ? 'rows' : o.form
+    // Which form a file can be read in is known once it is open: under one prefix may lie CSV and JSON Lines.
+    const form = (!seekable && o.until !== undefined) || !file.reader.forms.includes(o.form) ? 'rows' : o.form
     for await (const batch of file.reader.read(chunks, file.head, { ...place, form, from })) {
       const cut = seekable || o.until === undefined ? batch : cutAtRow(batch, o.until)
       if (cut !== null) yield cut
@@ -193,7 +194,10 @@ class FileSource implements Source {
     o: SourceReadOptions & { from: Position },
   ): Promise<AsyncIterable<Uint8Array>> {
     const end = o.until?.byte ?? Number.POSITIVE_INFINITY
-    if (file.compression !== 'none' || !this.#replayable) return sliceChunks(file.stream.rest(), o.from.byte, end)
+    // The head is in memory: who begins right behind it, and wants all, goes on with the same requests.
+    const goesOn = o.from.byte <= HEAD_BYTES && o.until === undefined
+    if (file.compression !== 'none' || !this.#replayable || goesOn)
+      return sliceChunks(file.stream.rest(), o.from.byte, end)
     await file.stream.close()
     return this.#raw(this.#infoOf(partition), { start: o.from.byte, end }, o)
   }

@@ -11,6 +11,7 @@ import type { CopyRun, SentBatch } from './copy-run.ts'
 import { copyStatement, shapeForCopy } from './copy-statement.ts'
 import type { Ledger } from './ledger.ts'
 import { locateError, placeOf } from './locate-error.ts'
+import type { TableColumn } from './table.ts'
 import type { TableLoad } from './table-load.ts'
 
 /** Shape in which parsed rows are written for COPY. */
@@ -64,8 +65,8 @@ export class PostgresLane implements Lane {
   async write(batch: Batch): Promise<void> {
     if (batch.form === 'bytes') throw new SluiceError('SLUICE_INTERNAL', 'PostgreSQL takes rows, not bytes')
     if (this.#known) return
-    const columns = this.#settings.load.columnsFor(batch.columns)
     const sent = this.#encode(batch)
+    const columns = this.#columnsFor(sent)
     const shape = sent.shape
     const bad = this.#settings.load.check(batch, sent, columns)
     if (bad !== null)
@@ -121,6 +122,15 @@ export class PostgresLane implements Lane {
     return this.#settings.ledger === null ? Promise.resolve() : this.connection.close()
   }
 
+  /** A later file's columns may match no longer: it is named, by its first row. */
+  #columnsFor(sent: SentBatch): readonly TableColumn[] {
+    try {
+      return this.#settings.load.columnsFor(sent.batch.columns)
+    } catch (error) {
+      throw error instanceof SluiceError ? error.at(placeOf({ sent, index: 0 })) : error
+    }
+  }
+
   #encode(batch: Exclude<Batch, { form: 'bytes' }>): SentBatch {
     if (batch.form === 'rows') return { batch, bytes: encodeRows(batch), shape: ROWS_SHAPE }
     return { batch, bytes: batch.bytes, shape: shapeForCopy(batch.csv, batch.bytes) }
@@ -130,7 +140,7 @@ export class PostgresLane implements Lane {
     const { table } = this.#settings.load
     const statement = copyStatement(this.#settings.target, columns, shape)
     const copy = await CopyIn.start(this.connection.client, statement, `loading into ${table.schema}.${table.name}`)
-    return { copy, key, statement, columns, sent: [], rows: 0, linesBefore: 0 }
+    return { copy, key, statement, columns, sent: [], rows: 0, linesBefore: 0, countsCr: null }
   }
 
   async #endRun(): Promise<void> {
