@@ -4,7 +4,7 @@ import type { Json, JobStatus, ReportedError } from '../core/job.ts'
 import type { CopyOptions } from '../core/options.ts'
 import type { SinkContext } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
-import { JobFolder, findUnfinished, newJobId } from '../engine/job-folder.ts'
+import { JobFolder, findUnfinished, newJobId, viewJob } from '../engine/job-folder.ts'
 import type { JobEntry, JobHeader } from '../engine/job-folder.ts'
 import type { Progressor } from '../engine/progress.ts'
 import { isReplayableUrl } from './replayable.ts'
@@ -70,12 +70,22 @@ export async function openJobFolder(
 /** A job that another machine began has no folder here: where its sink keeps a ledger, it can go on all the same. */
 async function openOrAdopt(request: CopyRequest, jobId: string): Promise<JobFolder> {
   try {
+    await refuseGivenUp(request.stateDir, jobId)
     return await JobFolder.open(request.stateDir, jobId)
   } catch (error) {
     const unknown = error instanceof SluiceError && error.code === 'SLUICE_JOB_UNKNOWN'
     if (!unknown || request.options.commit !== 'partition' || request.source === '') throw error
     return JobFolder.create(request.stateDir, newHeader(request, jobId))
   }
+}
+
+/** A job whose place another one has, here or in the sink's ledger, would load its rows a second time. @throws SLUICE_JOB_EXISTS */
+async function refuseGivenUp(stateDir: string, jobId: string): Promise<void> {
+  const { result } = await viewJob(stateDir, jobId)
+  if (result?.error?.code !== 'SLUICE_JOB_EXISTS') return
+  throw new SluiceError('SLUICE_JOB_EXISTS', `job ${jobId} cannot go on: ${result.error.message}`, {
+    hint: 'sluice jobs shows the newer one; load again without an id',
+  })
 }
 
 function newHeader(request: CopyRequest, jobId: string): JobHeader {

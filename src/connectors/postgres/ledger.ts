@@ -57,15 +57,21 @@ export class Ledger {
           hint: `go on with it by --job-id ${other.job_id} --resume, or start over with --new-job`,
         },
       )
+    if (o.newJob && !o.resumed) await this.#supersede(connection)
     const plan = JSON.stringify(this.#job.partitions)
     await connection.query(
       `DELETE FROM ${this.#schema}.extents USING ${this.#schema}.jobs WHERE extents.job_id = jobs.job_id AND jobs.state = 'done' AND ${FORGOTTEN}`,
     )
-    const [own] = await connection.query<{ same: boolean; forgotten: boolean }>(
+    const [own] = await connection.query<{ same: boolean; forgotten: boolean; superseded: boolean }>(
       `INSERT INTO ${this.#schema}.jobs (job_id, fingerprint, plan, state) VALUES ($1, $2, $3, 'loading')
-       ON CONFLICT (job_id) DO UPDATE SET state = CASE jobs.state WHEN 'done' THEN 'done' ELSE 'loading' END RETURNING plan = $3::jsonb AS same, jobs.state = 'done' AND ${FORGOTTEN} AS forgotten`,
+       ON CONFLICT (job_id) DO UPDATE SET state = CASE WHEN jobs.state IN ('done', 'superseded') THEN jobs.state ELSE 'loading' END
+       RETURNING plan = $3::jsonb AS same, jobs.state = 'done' AND ${FORGOTTEN} AS forgotten, jobs.state = 'superseded' AS superseded`,
       [this.#job.jobId, this.#job.fingerprint, plan],
     )
+    if (own?.superseded === true)
+      throw new SluiceError('SLUICE_JOB_EXISTS', `job ${this.#job.jobId} was given up for a new one, the ledger says`, {
+        hint: 'sluice jobs shows the newer one; load again without an id',
+      })
     if (own?.forgotten === true)
       throw new SluiceError('SLUICE_JOB_EXISTS', `job ${this.#job.jobId} is done, the ledger says`, {
         hint: 'load again with another id',
@@ -118,6 +124,14 @@ export class Ledger {
     await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'failed', ended_at = now() WHERE job_id = $1`, [
       this.#job.jobId,
     ])
+  }
+
+  /** A new job takes the place of unfinished ones: they neither stand in the way of later loads nor can be gone on with. */
+  async #supersede(connection: PgConnection): Promise<void> {
+    await connection.query(
+      `UPDATE ${this.#schema}.jobs SET state = 'superseded', ended_at = now() WHERE fingerprint = $1 AND state = 'loading' AND job_id <> $2`,
+      [this.#job.fingerprint, this.#job.jobId],
+    )
   }
 
   async #make(connection: PgConnection): Promise<void> {
