@@ -80,7 +80,11 @@ export const ERROR_RULES = {
   SLUICE_NETWORK: outside('the connection broke or stalled', 'check the network, then resume'),
   SLUICE_THROTTLED: outside('the server asks us to slow down', 'try later, or lower --concurrency'),
   SLUICE_SERVER: outside('the server failed on its side', 'check the server, then resume'),
-  SLUICE_SERVER_GONE: outside('the server went away in mid-work', 'bring it back, then resume'),
+  // In mid-work by its name: a row may have been read, though none is counted yet.
+  SLUICE_SERVER_GONE: {
+    ...outside('the server went away in mid-work', 'bring it back, then resume'),
+    before: 'failed',
+  },
   SLUICE_PROTOCOL: input(
     'the server answered with something that the protocol does not allow',
     'check that the endpoint is what you think it is',

@@ -113,7 +113,6 @@ class Run {
   readonly #lanes: number
   readonly #extentBytes: number
   #lastProgressMs = performance.now()
-  #failures = 0
 
   constructor(work: JobWork, deal: Deal) {
     this.#work = work
@@ -175,6 +174,8 @@ class Run {
   async #runLane(index: number): Promise<void> {
     let lane: Lane | null = null
     let sealed: Receipt[] = []
+    // In a row, of this lane: lanes that break together do not make each other wait longer.
+    let failures = 0
     try {
       for (;;) {
         const loaded = await this.#deal.take(this.#signal, () => index < this.#limiter.limit)
@@ -182,11 +183,13 @@ class Run {
         try {
           lane ??= await this.#work.sink.openLane({ signal: this.#signal })
           const receipt = await this.#writeOrTell(lane, loaded)
+          failures = 0
           if (!receipt.durable) sealed.push(receipt)
         } catch (thrown) {
           await lane?.abort(thrown)
           lane = null
-          await this.#dealAgain(loaded, sealed, thrown)
+          await this.#dealAgain(loaded, { sealed, thrown, failures })
+          failures += 1
           sealed = []
         }
       }
@@ -215,7 +218,6 @@ class Run {
     }
     const receipt = await lane.seal(loaded.extent)
     this.#lastProgressMs = performance.now()
-    this.#failures = 0
     this.#limiter.completed(
       loaded.batches.reduce((sum, batch) => sum + byteSize(batch), 0),
       performance.now() - beganMs,
@@ -227,7 +229,10 @@ class Run {
   }
 
   /** @throws the error, where it can't be helped by trying again */
-  async #dealAgain(loaded: LoadedExtent, sealed: readonly Receipt[], thrown: unknown): Promise<void> {
+  async #dealAgain(
+    loaded: LoadedExtent,
+    { sealed, thrown, failures }: { sealed: readonly Receipt[]; thrown: unknown; failures: number },
+  ): Promise<void> {
     const error = toSluiceError(thrown)
     const { sink, source, retryForMs, progressor } = this.#work
     const isSealed = this.#deal.receiptsOf(loaded.extent.partition).some((receipt) => receipt.extent === loaded.extent)
@@ -239,9 +244,8 @@ class Run {
       (sealed.length > 0 && !source.replayable)
     )
       throw error
-    const waitMs = Math.max(backoffMs(this.#failures, error.code === 'SLUICE_THROTTLED'), error.retryAfterMs ?? 0)
+    const waitMs = Math.max(backoffMs(failures, error.code === 'SLUICE_THROTTLED'), error.retryAfterMs ?? 0)
     if (performance.now() + waitMs - this.#lastProgressMs > retryForMs) throw error
-    this.#failures += 1
     progressor.waiting(error, waitMs)
     this.#deal.voided(sealed.map((receipt) => receipt.extent))
     this.#deal.putBack(loaded)

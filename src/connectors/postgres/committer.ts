@@ -21,6 +21,8 @@ export interface CommitContext {
   readonly main: () => Promise<PgConnection>
   /** How long the server may be away before its word on a transaction is no longer waited for. */
   readonly retryForMs: number
+  /** The lanes wait for nothing any more: what deferred constraints check is checked. */
+  readonly onChecked: () => Promise<void>
   /** Makes an entry of the checkpoint durable. */
   readonly record: (entry: Json) => Promise<void>
 }
@@ -43,7 +45,7 @@ export async function commitLanes(
     o.signal.throwIfAborted()
     try {
       await lane.endStatement()
-      await lane.connection.query('SET CONSTRAINTS ALL IMMEDIATE')
+      await lane.checkDeferred()
       const [row] = await lane.connection.query<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid')
       ready.push({ lane, xid: row?.xid ?? '', receipts: [...lane.sealed] })
     } catch (error) {
@@ -52,6 +54,7 @@ export async function commitLanes(
     }
   }
   if (lost.length > 0) return { committed: [], lost }
+  await context.onChecked()
   await flushLog(context)
   await context.record(committingEntry(ready))
   const committed: PostgresLane[] = []

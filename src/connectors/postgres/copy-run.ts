@@ -20,6 +20,8 @@ export interface CopyRun {
   rows: number
   /** COPY's own line count for what was sent before `sent`, where one COPY spans extents. */
   linesBefore: number
+  /** Whether the first record of the COPY ended in CR and LF, which decides how its lines are counted; null before it is known. */
+  countsCr: boolean | null
 }
 
 /** A record of the bytes that were sent. */
@@ -38,34 +40,29 @@ const CR = 0x0d
 
 /**
  * Walks over what was sent, record by record, counting lines as COPY does (CopyReadLineText in copyfromparse.c): one for each record, one
- * more for each line end inside it, of the kind that the first record's end showed; in the first record itself none.
- * Byte by byte: for use once COPY has objected.
+ * more for each LF inside its quotes where the first record of the COPY ended in LF alone; else, and in the first record itself, for each CR.
+ * Byte by byte: for use once COPY has objected. Notes in the run how its first record ended.
  */
-export function* sentRecords(run: Pick<CopyRun, 'sent' | 'linesBefore'>): Generator<SentRecord> {
+export function* sentRecords(run: Pick<CopyRun, 'sent' | 'linesBefore' | 'countsCr'>): Generator<SentRecord> {
   let line = run.linesBefore
-  let first = run.linesBefore === 0
   for (const sent of run.sent) {
     const { bytes } = sent
-    const embeddedEnd = endsWithCr(bytes) ? CR : LF
     for (const [index, record] of recordsOf(sent).entries()) {
-      line += 1
-      if (!first)
-        for (let at = record.start; at < record.end - 1; at += 1)
-          if (bytes[at] === embeddedEnd && isInside(bytes, at, record.end)) line += 1
-      first = false
+      line += 1 + embeddedEnds(bytes, record, run.countsCr === false ? LF : CR)
+      run.countsCr ??= bytes[record.end - 2] === CR || bytes[record.end - 1] !== LF
       yield { sent, index, start: record.start, end: record.end, line }
     }
   }
 }
 
 /** The record's own closing line end is no embedded one. */
-function isInside(bytes: Uint8Array, at: number, end: number): boolean {
-  return !(bytes[at] === CR && at === end - 2 && bytes[end - 1] === LF)
-}
-
-function endsWithCr(bytes: Uint8Array): boolean {
-  const end = bytes.length
-  return bytes[end - 1] === CR || (bytes[end - 1] === LF && bytes[end - 2] === CR)
+function embeddedEnds(bytes: Uint8Array, record: { start: number; end: number }, kind: number): number {
+  let inside = record.end
+  if (bytes[inside - 1] === LF) inside -= 1
+  if (bytes[inside - 1] === CR) inside -= 1
+  let ends = 0
+  for (let at = record.start; at < inside; at += 1) if (bytes[at] === kind) ends += 1
+  return ends
 }
 
 function recordsOf(sent: SentBatch): { start: number; end: number }[] {

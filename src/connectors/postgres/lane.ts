@@ -108,6 +108,15 @@ export class PostgresLane implements Lane {
     this.#checkRows(this.sealed.reduce((sum, receipt) => sum + receipt.rowsWritten, 0))
   }
 
+  /** Has the server check now what is deferred to the end of the transaction. @throws what a constraint says */
+  async checkDeferred(): Promise<void> {
+    try {
+      await this.connection.query('SET CONSTRAINTS ALL IMMEDIATE')
+    } catch (thrown) {
+      throw this.#orDuplicate(toSluiceError(thrown))
+    }
+  }
+
   async abort(): Promise<void> {
     const run = this.#run
     this.#run = null
@@ -180,15 +189,26 @@ export class PostgresLane implements Lane {
 
   async #explain(error: SluiceError, run: CopyRun): Promise<SluiceError> {
     if (this.connection.lost() !== null) return error
-    const ours = this.#settings.waitedForOurs(this.connection.backendPid) || this.#deadlocksWithOurs(error)
-    const known = ours
-      ? new SluiceError('SLUICE_DUPLICATE_KEY', 'a key comes twice in the input', { cause: error.cause })
-      : error
+    const known = this.#orDuplicate(error)
     if (known.retryable && known.code !== 'SLUICE_DUPLICATE_KEY') return known
     return locateError(known, run, {
       client: this.connection.client,
       bisect: !this.#settings.oneStatement && this.#settings.first === null,
     })
+  }
+
+  /** Where this lane waited for another of ours, that is what the error is. */
+  #orDuplicate(error: SluiceError): SluiceError {
+    if (this.connection.lost() !== null) return error
+    if (!this.#settings.waitedForOurs(this.connection.backendPid) && !this.#deadlocksWithOurs(error)) return error
+    return new SluiceError(
+      'SLUICE_DUPLICATE_KEY',
+      'a key comes twice in the input, or two of its rows exclude each other',
+      {
+        cause: error.cause,
+        hint: "remove the duplicate; if there is none, the table's triggers lock the same rows: --concurrency 1",
+      },
+    )
   }
 
   /** A deadlock whose DETAIL names, besides this backend, one of ours. */

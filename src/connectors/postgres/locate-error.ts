@@ -62,8 +62,16 @@ function columnOf(context: string | null, run: CopyRun): string | undefined {
   const named = /, \D*\d+, (.*?)(?:: |$)/.exec(context.split('\n').find((line) => line.startsWith('COPY ')) ?? '')?.[1]
   return named === undefined
     ? undefined
-    : run.columns.find((column) => named === column || named.endsWith(` ${column}`))
+    : run.columns
+        .filter((column) => named === column || named.endsWith(` ${column}`))
+        .reduce<string | undefined>(
+          (longest, column) => (column.length > (longest?.length ?? 0) ? column : longest),
+          undefined,
+        )
 }
+
+/** A lock of another session is waited for no longer; then the row is not looked for. */
+const LOCK_TIMEOUT_MS = 2000
 
 /** The record that ends the shortest prefix to which the server objects in the same way. */
 async function bisect(run: CopyRun, state: string, client: Client): Promise<SentRecord | null> {
@@ -84,7 +92,7 @@ async function objects(
   o: { state: string; client: Client },
 ): Promise<boolean> {
   await o.client.query('ROLLBACK')
-  await o.client.query('BEGIN')
+  await o.client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`)
   try {
     const copy = await CopyIn.start(o.client, run.statement, 'looking for the row')
     for (const record of records) await copy.write(record.sent.bytes.subarray(record.start, record.end))
@@ -92,7 +100,8 @@ async function objects(
     await o.client.query('SET CONSTRAINTS ALL IMMEDIATE')
     return false
   } catch (error) {
-    return sqlState(error) === o.state || (error instanceof Error && 'code' in error && error.code === o.state)
+    if (sqlState(error) === o.state) return true
+    throw error
   } finally {
     await o.client.query('ROLLBACK')
   }

@@ -98,7 +98,8 @@ class PostgresSink implements Sink {
   async openLane(o: Abortable): Promise<Lane> {
     const load = this.#loaded()
     const connection = await this.#connect(o.signal)
-    o.signal.addEventListener('abort', () => this.#freeHungLane(connection), { once: true })
+    const onStop = (): void => this.#freeHungLane(connection)
+    o.signal.addEventListener('abort', onStop, { once: true })
     const lane: PostgresLane = new PostgresLane(connection, {
       load,
       target: quoteTable(load.table),
@@ -109,6 +110,7 @@ class PostgresSink implements Sink {
       waitedForOurs: (pid) => this.#watch.hasCaught(pid),
       isOurs: (pid) => this.#pids.has(pid),
       onAborted: () => {
+        o.signal.removeEventListener('abort', onStop)
         this.#lanes.delete(lane)
         this.#watch.remove(connection.backendPid)
       },
@@ -132,11 +134,11 @@ class PostgresSink implements Sink {
   }
 
   async #finish(receipts: readonly Receipt[], o: Abortable): Promise<FinishResult> {
-    await this.#watch.stop()
     if (this.#lanes.size > 0) {
       const context = {
         main: () => this.#main(),
         retryForMs: this.#request.retryForMs,
+        onChecked: () => this.#watch.stop(),
         record: (entry: Json) => this.#request.context.record(entry),
       }
       const { committed, lost } = await commitLanes([...this.#lanes], context, o)
