@@ -17,7 +17,7 @@ interface Setting {
   readonly key: string
   readonly ifExists: 'fail' | 'overwrite'
   readonly intent: LocalIntent
-  /** `device:inode` of an output that an earlier run of this job finished, and which may be replaced. */
+  /** `device:inode:birth` of an output that an earlier run of this job finished, and which may be replaced. */
   readonly earlier: string | null
   readonly handle: FileHandle
 }
@@ -211,8 +211,9 @@ async function earlierIdentity(intent: LocalIntent): Promise<string | null> {
   return temporary === null ? (intent.identity ?? null) : identityOf(temporary)
 }
 
+/** With the time of birth, where the file system keeps one: the number of an inode is given away again soon. */
 function identityOf(stats: BigIntStats): string {
-  return `${stats.dev}:${stats.ino}`
+  return `${stats.dev}:${stats.ino}:${stats.birthtimeNs}`
 }
 
 function existsError(key: string): SluiceError {

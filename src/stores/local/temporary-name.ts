@@ -9,7 +9,7 @@ export interface LocalIntent {
   readonly path: string
   /** The temporary file; in the same folder. */
   readonly temporary: string
-  /** `device:inode` of the temporary file, which becomes the final one's; absent before it is made. */
+  /** `device:inode:birth` of the temporary file, which becomes the final one's; absent before it is made. */
   readonly identity?: string | undefined
 }
 
