@@ -72,7 +72,8 @@ export function loadHarness(): LoadHarness {
     await server.psql('TRUNCATE t')
     await server.psql('DROP SCHEMA IF EXISTS sluice CASCADE')
   })
-  afterEach(() => {
+  afterEach(async () => {
+    await proxy.accept()
     proxy.clear()
     proxy.setRate(null)
     rmSync(place, { recursive: true })
