@@ -29,10 +29,13 @@ export async function* sliceChunks(
 /** A stream whose first chunks can be looked at and are read again afterwards. Keeps what was looked at: a head, so a few MiB at most. */
 export class Rewindable {
   readonly #iterator: AsyncIterator<Uint8Array>
+  readonly #release: (() => Promise<void>) | undefined
   #seen: Uint8Array[] = []
 
-  constructor(chunks: AsyncIterable<Uint8Array>) {
+  /** `release` frees what is below the chunks when the stream is closed: a generator that was never begun frees nothing by itself. */
+  constructor(chunks: AsyncIterable<Uint8Array>, release?: () => Promise<void>) {
     this.#iterator = chunks[Symbol.asyncIterator]()
+    this.#release = release
   }
 
   /** From the beginning, remembering. Ending this iteration early does not end the stream. */
@@ -65,7 +68,11 @@ export class Rewindable {
 
   async close(): Promise<void> {
     this.#seen = []
-    await this.#iterator.return?.()
+    try {
+      await this.#iterator.return?.()
+    } finally {
+      await this.#release?.()
+    }
   }
 }
 

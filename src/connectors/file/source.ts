@@ -247,7 +247,7 @@ class FileSource implements Source {
           spoolDir: this.#request.spoolDir,
           count: (bytes) => (this.#bytesRead += bytes),
         })
-        return { stream: new Rewindable(entry.chunks), compression, name: entry.name }
+        return { stream: new Rewindable(entry.chunks, entry.close), compression, name: entry.name }
       }
       const { decompress } = await import('../../compression/decompress.ts')
       const plain = decompress(compression, raw.rest(), {
@@ -255,7 +255,7 @@ class FileSource implements Source {
         signal: o.signal,
         warn: (message) => this.#request.reporter.warn(message),
       })
-      return { stream: new Rewindable(plain), compression, name }
+      return { stream: new Rewindable(plain, () => raw.close()), compression, name }
     } catch (error) {
       await raw.close()
       throw error

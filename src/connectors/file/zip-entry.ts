@@ -9,26 +9,25 @@ interface EntryWishes extends Abortable {
   readonly count: (bytes: number) => void
 }
 
+interface OpenEntry {
+  readonly name: string
+  readonly chunks: AsyncIterable<Uint8Array>
+  /** Removes the spooled copy, where there is one; to be called whether or not the chunks were read. */
+  readonly close: () => Promise<void>
+}
+
 /**
  * The data entry of a zip, decompressed: by the archive's directory over ranges, or from a spooled copy where the server has no
- * ranges (the copy is as large as the archive, and is removed at the end).
+ * ranges (the copy is as large as the archive).
  *
  * @throws SLUICE_ARCHIVE_ENTRY, SLUICE_COMPRESSION, SLUICE_DISK_FULL
  */
-export async function openEntry(
-  store: Store,
-  info: ObjectInfo,
-  wishes: EntryWishes,
-): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+export async function openEntry(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
   if (!info.ranged || info.size === null) return openSpooled(store, info, wishes)
   return openRanged(store, info, wishes)
 }
 
-async function openRanged(
-  store: Store,
-  info: ObjectInfo,
-  wishes: EntryWishes,
-): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
   const { openZip, pickEntry } = await import('../../compression/zip.ts')
   const { countBytes } = await import('./chunks.ts')
   const reader = {
@@ -38,14 +37,10 @@ async function openRanged(
   const place = { url: info.url, signal: wishes.signal }
   const archive = await openZip(reader, place)
   const entry = pickEntry(archive, wishes.entry)
-  return { name: entry.name, chunks: archive.readEntry(entry, place) }
+  return { name: entry.name, chunks: archive.readEntry(entry, place), close: async () => undefined }
 }
 
-async function openSpooled(
-  store: Store,
-  info: ObjectInfo,
-  wishes: EntryWishes,
-): Promise<{ name: string; chunks: AsyncIterable<Uint8Array> }> {
+async function openSpooled(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
   const { createLocalStore } = await import('../../stores/local-store.ts')
   const { mkdir, open } = await import('node:fs/promises')
   await mkdir(wishes.spoolDir, { recursive: true, mode: 0o700 })
@@ -65,7 +60,7 @@ async function openSpooled(
     const local = createLocalStore()
     const spooled = await local.head(path, wishes)
     const entry = await openRanged(local, { ...spooled, url: info.url }, { ...wishes, count: () => undefined })
-    return { name: entry.name, chunks: andThen(entry.chunks, remove) }
+    return { ...entry, close: remove }
   } catch (error) {
     await remove()
     if (error instanceof Error && 'code' in error && error.code === 'ENOSPC')
@@ -75,13 +70,5 @@ async function openSpooled(
         cause: error,
       })
     throw error
-  }
-}
-
-async function* andThen(chunks: AsyncIterable<Uint8Array>, end: () => Promise<void>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* chunks
-  } finally {
-    await end()
   }
 }
