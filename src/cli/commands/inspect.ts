@@ -24,7 +24,7 @@ export const run: RunCommand = async (context) => {
   for (const warning of result.warnings) screen.print('warn', `${style.yellow('warning:')} ${warning}`)
   if (own.json === true) await print(`${JSON.stringify(result)}\n`)
   // Alone, so that it can be piped into psql.
-  else if (own.ddl !== undefined) await print(`${(result.ddl ?? '').trimEnd()}\n`)
+  else if (own.ddl !== undefined) await print(`${(result.ddl ?? '').trimEnd()};\n`)
   else await print(`${renderInspect(result, outStyle)}\n`)
   return 0
 }
