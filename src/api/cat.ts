@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { connectorFor } from '../connectors/registry.ts'
 import { SluiceError } from '../core/errors.ts'
-import { compileMapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { endpointRequest } from './endpoints.ts'
 import type { CatRequest, OutputStream } from './requests.ts'
-import { readRows } from './rows.ts'
+import { mapColumns, readRows } from './rows.ts'
 
 /**
  * The bytes of a file, an object, or all that match, decompressed, to a stream; with `as`, their rows in that format.
@@ -31,7 +30,7 @@ export async function cat(url: string, request: CatRequest): Promise<void> {
   }
   const source = await connector.openSource(endpoint)
   try {
-    const mapping = compileMapping(await source.describe({ signal }), options)
+    const mapping = mapColumns(await source.describe({ signal }), options, url)
     const names = mapping.schema.columns.map((column) => column.name)
     const encoder = await connector.openEncoder?.(request.as, names)
     if (encoder === undefined)

@@ -11,8 +11,10 @@ import type { InspectRequest, InspectResult } from './requests.ts'
 import { displayText, readRows } from './rows.ts'
 
 const SAMPLE_ROWS = 10
-/** Rows that types are told by where `--full` is not given. */
+/** Rows that types are told by where neither `--full` nor `--ddl` is given. */
 const LOOKED_ROWS = 10_000
+/** What PostgreSQL takes, in characters of one byte. */
+const LONGEST_TABLE_NAME = 63
 
 /**
  * Looks at a file, an object, a prefix or a table: columns, types as far as they were looked at, a sample, counts.
@@ -43,7 +45,7 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
       sample: [],
       counts: { rows: report.rows, exact: false },
       table: report.table,
-      ...(request.ddl === undefined ? {} : { ddl: connector.ddl?.(report.schema, tableName(url)) }),
+      ...(request.ddl === undefined ? {} : { ddl: connector.ddl?.(report.schema, report.name) }),
       warnings: [...progressor.warnings],
     }
   }
@@ -51,7 +53,7 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${connector.name} cannot be inspected yet`)
   try {
     const kind = connector.fileKind?.(endpoint)
-    const facts = await lookAt(source, request, signal)
+    const { inferred, ...facts } = await lookAt(source, request, signal)
     const partitions = await source.plan({ signal })
     const sizes = partitions.map((partition) => partition.bytes)
     return {
@@ -61,7 +63,7 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
       bytes: sizes.every((size) => size !== null) ? sizes.reduce((sum, size) => sum + size, 0) : null,
       partitions: partitions.map((partition) => ({ url: partition.url, bytes: partition.bytes })),
       ...facts,
-      ...(request.ddl === undefined ? {} : { ddl: await ddlFor(facts.inferred, tableName(url)) }),
+      ...(request.ddl === undefined ? {} : { ddl: await ddlFor(inferred, tableName(url)) }),
       warnings: [...progressor.warnings],
     }
   } finally {
@@ -76,6 +78,8 @@ async function lookAt(
 ): Promise<Pick<InspectResult, 'columns' | 'sample' | 'counts' | 'profile'> & { inferred: readonly Column[] }> {
   const wanted = request.rows ?? SAMPLE_ROWS
   const full = request.full === true
+  // A table that holds the first rows only is of no use: its types are those of all rows.
+  const all = full || request.ddl !== undefined
   const schema = await source.describe({ signal })
   const profiler = new ColumnProfiler(schema)
   const sample: (string | null)[][] = []
@@ -84,7 +88,7 @@ async function lookAt(
     profiler.add(batch)
     for (const row of batch.rows) if (sample.length < wanted) sample.push(row.map((value) => displayText(value)))
     rows += batch.rows.length
-    if (full || (rows < LOOKED_ROWS && rows <= wanted * 10)) continue
+    if (all || rows < Math.max(LOOKED_ROWS, wanted)) continue
     exact = false
     break
   }
@@ -100,20 +104,18 @@ async function lookAt(
 
 async function ddlFor(columns: readonly Column[], name: string): Promise<string | undefined> {
   const connector = await connectorFor('postgres://')
-  return connector.ddl?.({ columns: columns.map((column) => ({ ...column, nullable: true })), named: true }, name)
+  return connector.ddl?.({ columns: columns.map((column) => ({ ...column, nullable: true })), named: true }, { name })
 }
 
 /** A table's name after a file's. */
 function tableName(url: string): string {
-  const table = /[?&]table=([^&]+)/.exec(url)?.[1]?.split('.').at(-1)
   const last = url.split(/[?#]/)[0]?.replace(/\/$/, '').split('/').at(-1) ?? ''
   return (
-    table ??
-    (last
+    last
       .replace(/\..*$/, '')
       .toLowerCase()
       .replaceAll(/[^a-z0-9_]+/g, '_')
-      .replaceAll(/^_|_$/g, '') ||
-      'data')
+      .replaceAll(/^_|_$/g, '')
+      .slice(0, LONGEST_TABLE_NAME) || 'data'
   )
 }

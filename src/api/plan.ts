@@ -4,12 +4,12 @@ import type { Sink, SinkContext, Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
 import type { Schema } from '../core/schema.ts'
 import { inferSource } from '../engine/infer-source.ts'
-import { compileMapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
+import { mapColumns } from './rows.ts'
 
 /**
  * What a copy would do: partitions, lanes, parts, SQL. Reads headers (with `--create` the whole input, to infer types), and writes nothing.
@@ -50,7 +50,7 @@ async function planWith(source: Source, { request, route, around, progressor }: 
   const { options, signal } = around
   const partitions = await source.plan({ signal })
   const described = route.raw ? { columns: [], named: false } : await source.describe({ signal })
-  const mapping = compileMapping(described, options)
+  const mapping = mapColumns(described, options, request.source)
   const schema =
     options.create === true && !route.raw
       ? (await inferSource(source, { mapping, typed: described.typed === true, partitions, signal })).schema

@@ -1,11 +1,27 @@
 import type { Batch } from '../core/batch.ts'
 import type { Value } from '../core/batch.ts'
+import { SluiceError } from '../core/errors.ts'
+import type { CopyOptions } from '../core/options.ts'
 import type { Source } from '../core/ports.ts'
+import { redactUrl } from '../core/redact.ts'
+import type { Schema } from '../core/schema.ts'
+import { compileMapping } from '../engine/mapping.ts'
+import type { Mapping } from '../engine/mapping.ts'
 
 /** All rows of a source, partition after partition. */
 export async function* readRows(source: Source, signal: AbortSignal): AsyncGenerator<Extract<Batch, { form: 'rows' }>> {
   for (const partition of await source.plan({ signal }))
     for await (const batch of source.read(partition, { form: 'rows', signal })) if (batch.form === 'rows') yield batch
+}
+
+/** The mapping of a source's columns. @throws SLUICE_COLUMN_MISSING, which names the source; SLUICE_USAGE */
+export function mapColumns(described: Schema, options: CopyOptions, url: string): Mapping {
+  try {
+    return compileMapping(described, options)
+  } catch (error) {
+    if (error instanceof SluiceError && error.code === 'SLUICE_COLUMN_MISSING') throw error.at({ url: redactUrl(url) })
+    throw error
+  }
 }
 
 /** A value as people read it; null for NULL and for a missing value. */

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { connectorFor } from '../connectors/registry.ts'
-import type { Connector, EndpointRequest } from '../connectors/connector.ts'
+import type { ComparedBatch, Connector, EndpointRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { Batch, Value } from '../core/batch.ts'
 import type { Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
-import { compileMapping } from '../engine/mapping.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
@@ -13,7 +12,7 @@ import { chooseRoute, endpointRequest } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
 import { planContext } from './plan.ts'
 import type { VerifyRequest, VerifyResult, VerifySide } from './requests.ts'
-import { displayText, readRows } from './rows.ts'
+import { displayText, mapColumns } from './rows.ts'
 
 /**
  * Whether source and sink hold the same: for a table rows are compared by its own types, in SQL; for two files their bytes, or their rows where
@@ -40,7 +39,7 @@ export async function verify(sourceUrl: string, sinkUrl: string, request: Verify
     return compareWithSink(from, to, { limit: request.limit ?? 10, progressor, around })
   const route = await chooseRoute(sourceUrl, sinkUrl, around)
   return route.raw
-    ? compareBytes(from, to, signal)
+    ? compareBytes(from, to, { signal, limit: request.limit ?? 10 })
     : compareFiles(
         from,
         { ...to, request: { ...to.request, options: plainOptions(to.request) } },
@@ -69,7 +68,7 @@ async function compareWithSink(
   const source = await openSource(from)
   const { signal, options } = o.around
   try {
-    const mapping = compileMapping(await source.describe({ signal }), options)
+    const mapping = mapColumns(await source.describe({ signal }), options, from.url)
     const request = {
       ...to.request,
       context: planContext(o.progressor),
@@ -114,12 +113,23 @@ async function* mapped(
   source: Source,
   mapping: Mapping,
   o: { form: 'csv' | 'rows'; signal: AbortSignal },
-): AsyncGenerator<Batch> {
-  for (const partition of await source.plan(o))
-    for await (const batch of source.read(partition, o)) yield mapping.apply(batch)
+): AsyncGenerator<ComparedBatch> {
+  for (const partition of await source.plan(o)) {
+    const { url } = partition
+    for await (const batch of source.read(partition, o)) yield { url, batch: applied(mapping, batch, url) }
+  }
 }
 
-async function compareBytes(from: End, to: End, signal: AbortSignal): Promise<VerifyResult> {
+function applied(mapping: Mapping, batch: Batch, url: string): Batch {
+  try {
+    return mapping.apply(batch)
+  } catch (error) {
+    throw error instanceof SluiceError ? error.at({ url }) : error
+  }
+}
+
+async function compareBytes(from: End, to: End, o: { signal: AbortSignal; limit: number }): Promise<VerifyResult> {
+  const { signal, limit } = o
   const [source, sink] = [await hashBytes(from, signal), await hashBytes(to, signal)]
   const names = new Set([...source.files.keys(), ...sink.files.keys()])
   const single = source.files.size === 1 && sink.files.size === 1
@@ -142,7 +152,7 @@ async function compareBytes(from: End, to: End, signal: AbortSignal): Promise<Ve
     same: differences.length === 0,
     source: source.side,
     sink: sink.side,
-    differences: differences.slice(0, 1000),
+    differences: differences.slice(0, limit),
   }
 }
 
@@ -196,9 +206,8 @@ async function hashRows(
   let rows = 0
   let sum = 0n
   try {
-    const mapping = compileMapping(await source.describe(o), o.options ?? {})
-    for await (const batch of readRows(source, o.signal)) {
-      const rowsBatch = mapping.apply(batch)
+    const mapping = mapColumns(await source.describe(o), o.options ?? {}, end.url)
+    for await (const { batch: rowsBatch } of mapped(source, mapping, { form: 'rows', signal: o.signal })) {
       if (rowsBatch.form !== 'rows') continue
       const order = rowsBatch.columns.map((name, i) => ({ name, i })).toSorted((x, y) => (x.name < y.name ? -1 : 1))
       for (const row of rowsBatch.rows) sum = (sum + hashRow(order, row)) & 0xffff_ffff_ffff_ffffn

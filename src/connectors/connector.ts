@@ -47,11 +47,24 @@ export interface FileKind {
   readonly compression: string
 }
 
+/** A table's name as it is, without quotes; no schema where the sink's default is meant. */
+export interface TableName {
+  readonly schema?: string | undefined
+  readonly name: string
+}
+
 export interface TableReport {
   readonly schema: Schema
+  readonly name: TableName
   readonly rows: number | null
   readonly bytes: number | null
   readonly table: Json
+}
+
+/** Rows to be compared, and the file that they are of. */
+export interface ComparedBatch {
+  readonly url: string
+  readonly batch: Batch
 }
 
 /** One kind of endpoint. Optional members are optional powers. */
@@ -71,8 +84,8 @@ export interface Connector {
   /** Compares rows of a source with what the sink holds, on the sink's side. */
   compareRows?(
     request: SinkRequest,
-    rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number },
+    rows: { schema: Schema; batches: AsyncIterable<ComparedBatch>; limit: number },
   ): Promise<Comparison>
   /** The CREATE TABLE for a schema. */
-  ddl?(schema: Schema, name: string): string
+  ddl?(schema: Schema, table: TableName): string
 }

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
-import type { Comparison, SideDigest, SinkRequest } from '../connector.ts'
-import type { Batch } from '../../core/batch.ts'
+import type { ComparedBatch, Comparison, SideDigest, SinkRequest } from '../connector.ts'
+import { byteSize, rowCount } from '../../core/batch.ts'
 import type { Schema } from '../../core/schema.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
@@ -11,6 +11,9 @@ import { describeTable } from './table.ts'
 import { TableLoad } from './table-load.ts'
 import { parsePostgresUrl } from './url.ts'
 
+/** Rows of one COPY into the twin: what is kept, and looked through, to find the row that the server objects to. 8 MiB. */
+const EXTENT_BYTES = 8 * 1024 * 1024
+
 /**
  * Compares rows with a table: they are loaded into a temporary twin (the table's own types decide what is equal), and both sides are counted
  * and hashed in SQL, in one snapshot. Needs as much temporary space in the database as the rows take.
@@ -19,7 +22,7 @@ import { parsePostgresUrl } from './url.ts'
  */
 export async function compareWithTable(
   request: SinkRequest,
-  rows: { schema: Schema; batches: AsyncIterable<Batch>; limit: number },
+  rows: { schema: Schema; batches: AsyncIterable<ComparedBatch>; limit: number },
 ): Promise<Comparison> {
   const target = parsePostgresUrl(request.url, request.env)
   if (target.table === null)
@@ -44,41 +47,50 @@ export async function compareWithTable(
     )
     await fillTwin(connection, load, rows.batches)
     return await compareSides(connection, { list: columns.join(', '), whole, limit: rows.limit })
+  } catch (error) {
+    throw error instanceof SluiceError && error.where.row === undefined ? error.at({ url: target.url }) : error
   } finally {
     await connection.close()
   }
 }
 
-async function fillTwin(connection: PgConnection, load: TableLoad, batches: AsyncIterable<Batch>): Promise<void> {
+async function fillTwin(
+  connection: PgConnection,
+  load: TableLoad,
+  batches: AsyncIterable<ComparedBatch>,
+): Promise<void> {
   const lane = new PostgresLane(connection, {
     load,
     target: 'pg_temp.sluice_twin',
     ledger: null,
-    oneStatement: true,
+    oneStatement: false,
     first: null,
     lockTimeoutMs: 0,
     waitedForOurs: () => false,
     isOurs: () => false,
     onAborted: () => undefined,
   })
-  const extent = { partition: '', sequence: 0, start: START, end: START, rows: 0, filtered: 0, bytes: 0, last: false }
-  await lane.begin(extent)
-  let count = 0
-  for await (const batch of batches) {
-    if (batch.form === 'bytes') continue
-    const rows = batch.form === 'csv' ? batch.rows : batch.rows.length
-    await lane.write(batch)
-    await lane.seal({ ...extent, rows })
-    count += rows
+  const empty = { partition: '', sequence: 0, start: START, end: START, rows: 0, filtered: 0, bytes: 0, last: false }
+  let [url, rows, bytes] = ['', 0, 0]
+  const seal = async (): Promise<void> => {
+    if (bytes > 0) await lane.seal({ ...empty, rows })
+    rows = 0
+    bytes = 0
   }
-  lane.sealed.splice(0, lane.sealed.length, {
-    extent,
-    durable: false,
-    rowsWritten: count,
-    bytesWritten: 0,
-    state: null,
-  })
-  await lane.endStatement()
+  try {
+    for await (const next of batches) {
+      if (next.batch.form === 'bytes') continue
+      if (next.url !== url || bytes >= EXTENT_BYTES) await seal()
+      url = next.url
+      if (bytes === 0) await lane.begin(empty)
+      await lane.write(next.batch)
+      rows += rowCount(next.batch)
+      bytes += Math.max(1, byteSize(next.batch))
+    }
+    await seal()
+  } catch (error) {
+    throw error instanceof SluiceError && error.where.row !== undefined ? error.at({ url }) : error
+  }
   await connection.query('COMMIT')
 }
 
@@ -104,8 +116,10 @@ async function compareSides(
   const missing = same ? [] : await only('pg_temp.sluice_twin', what.whole)
   const extra = same ? [] : await only(what.whole, 'pg_temp.sluice_twin')
   await connection.query('COMMIT')
+  // Both kinds are shown where there are both: neither takes more than half, unless the other leaves it.
+  const shown = Math.max(Math.ceil(what.limit / 2), what.limit - extra.length)
   const differences = [
-    ...missing.map((text) => ({ kind: 'missing' as const, text })),
+    ...missing.slice(0, shown).map((text) => ({ kind: 'missing' as const, text })),
     ...extra.map((text) => ({ kind: 'extra' as const, text })),
   ]
   return { source, sink, differences: differences.slice(0, what.limit) }

@@ -23,7 +23,7 @@ export const postgresConnector: Connector = {
   planSql,
   describeTable: reportTable,
   compareRows: compareWithTable,
-  ddl: (schema, name) => createTableSql({ schema: 'public', name }, schema.columns),
+  ddl: (schema, { schema: namespace = 'public', name }) => createTableSql({ schema: namespace, name }, schema.columns),
 }
 
 /** Runs with a connection of its own. */
@@ -93,6 +93,7 @@ async function reportTable(request: EndpointRequest): Promise<TableReport> {
     }))
     return {
       schema: { columns, named: true },
+      name: { schema: table.schema, name: table.name },
       rows: Number(size?.rows ?? 0),
       bytes: Number(size?.bytes ?? 0),
       table: {
