@@ -6,7 +6,6 @@ import { redactUrl } from '../core/redact.ts'
 import type { BatchForm } from '../core/batch.ts'
 import { inferSource } from '../engine/infer-source.ts'
 import type { JobFolder } from '../engine/job-folder.ts'
-import { compileMapping } from '../engine/mapping.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { runJob } from '../engine/run-job.ts'
@@ -16,6 +15,7 @@ import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
 import { requireBuilt } from './built-options.ts'
+import { mapColumns } from './rows.ts'
 
 const NEVER = new AbortController().signal
 
@@ -119,7 +119,7 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   const partitions = recorded?.kind === 'partitions' ? recorded.partitions : await ends.source.plan({ signal })
   if (recorded === undefined) await folder.append({ kind: 'partitions', partitions })
   const described = route.raw ? { columns: [], named: false } : await ends.source.describe({ signal })
-  const mapping = compileMapping(described, options)
+  const mapping = mapColumns(described, options, partitions[0]?.url ?? '')
   let [source, schema] = [ends.source, mapping.schema]
   if (options.create === true && !route.raw) {
     progressor.phase('inferring')

@@ -52,9 +52,10 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
   const source = await connector.openSource?.(endpoint)
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${connector.name} cannot be inspected yet`)
   try {
-    const kind = connector.fileKind?.(endpoint)
     const { inferred, ...facts } = await lookAt(source, request, signal)
     const partitions = await source.plan({ signal })
+    // A prefix or glob is what its first object is.
+    const kind = connector.fileKind?.({ ...endpoint, url: partitions[0]?.url ?? endpoint.url })
     const sizes = partitions.map((partition) => partition.bytes)
     return {
       url: redactUrl(url),

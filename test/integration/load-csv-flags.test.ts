@@ -112,6 +112,9 @@ describe.each(['postgres15', 'postgres18'] as const)('CSV flags into %s', (serve
     expect(nothing).toMatchObject({ result: { ...done(0), warnings: [expect.stringMatching(/empty/)] }, rows: '' })
     for (const header of ['id,v,w\n', 'id,v,w', '\ufeffid,v,w\r\n', '\n\nid,v,w\n\n'])
       expect(await place.text(header, DDL)).toMatchObject({ result: { ...done(0), warnings: [] }, rows: '' })
+    // Nor does what the table wants matter where nothing comes.
+    const strict = await place.text('', 'id int NOT NULL PRIMARY KEY')
+    expect(strict).toMatchObject({ result: { ...done(0), warnings: [expect.stringMatching(/empty/)] }, rows: '' })
     const blank = await place.text('\n\r\n', DDL)
     expect(blank).toMatchObject({ result: done(0), rows: '' })
   })

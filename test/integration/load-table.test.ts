@@ -143,7 +143,7 @@ describe.each(['postgres15', 'postgres18'] as const)('the table in %s', (server)
     await place.sql(`INSERT INTO t VALUES (7, 'old')`)
     const bad = place.file('bad-truncate.csv', `${long}x,y\n`)
     const { result, rows } = await place.run(bad, { options: { mode: 'truncate', yes: true }, newJob: true })
-    expect([result, rows]).toMatchObject([failed('SLUICE_VALUE'), '7|old'])
+    expect([result, rows]).toMatchObject([{ ...failed('SLUICE_VALUE'), rowsWritten: 0 }, '7|old'])
     expect(result.error?.where).toContain(
       `bad-truncate.csv row ${ROWS + 1} (line ${ROWS + 2}, byte ${long.length}), column id`,
     )

@@ -33,6 +33,8 @@ export function matchColumns(
       `two columns of the source go to ${tableName(table)}.${twice.name}`,
       { hint: 'use --select or --rename' },
     )
+  // A source without columns (0 bytes) has no rows either.
+  if (names.length === 0) return matched
   const unfilled = table.columns.filter(
     (column) =>
       !matched.includes(column) &&
