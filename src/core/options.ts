@@ -27,6 +27,8 @@ export interface CopyOptions {
   readonly encoding?: string
   readonly onInvalidUtf8?: 'error' | 'reject' | 'replace'
   readonly onNul?: 'error' | 'reject' | 'strip'
+  /** Of output. */
+  readonly lineEnd?: 'auto' | 'lf' | 'crlf'
   // mapping
   readonly byPosition?: boolean
   readonly select?: readonly string[]
@@ -50,6 +52,34 @@ export interface CopyOptions {
   readonly timeZone?: string
   readonly beforeSql?: readonly string[]
   readonly afterSql?: readonly string[]
+  /** One statement, read instead of a table. */
+  readonly query?: string
+  /** What `numeric` columns without precision become in Parquet: `decimal(p,s)`. */
+  readonly numeric?: string
+  /** What the sink's format cannot hold: infinity, NaN in a decimal, BC, 24:00:00. Default: an error. */
+  readonly onSpecial?: 'error' | 'null' | 'text'
+  // output files
+  readonly rowGroupRows?: number
+  readonly rowGroupBytes?: number
+  readonly parquetCodec?: 'snappy' | 'zstd' | 'gzip' | 'lz4' | 'brotli' | 'none'
+  readonly maxFileSize?: number
+  /** URL of the list of files that is written last. */
+  readonly manifest?: string
+  readonly singleFile?: boolean
+  // DynamoDB
+  /** Create the DynamoDB table if it is missing, with the key that `partitionKey` and `sortKey` say. */
+  readonly createTable?: boolean
+  /** `NAME:S`, `NAME:N` or `NAME:B`; S where no type is said. */
+  readonly partitionKey?: string
+  readonly sortKey?: string
+  /** Write capacity units a second that a load keeps to, by consumed capacity. Default and `auto`: as fast as the table goes. */
+  readonly writeUnits?: number | 'auto'
+  /** Read capacity units a second that a Scan keeps to, by consumed capacity. Default and `auto`: as fast as the table goes. */
+  readonly readUnits?: number | 'auto'
+  /** How CSV's text becomes typed values; default: infer. */
+  readonly types?: 'infer' | 'string'
+  /** What becomes of rows with a key that came before; default: last. */
+  readonly dedupe?: 'last' | 'error' | 'none'
   // S3
   readonly s3Endpoint?: string
   readonly region?: string
