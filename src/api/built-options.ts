@@ -11,7 +11,7 @@ export function requireBuilt(options: CopyOptions): void {
   if (mode !== undefined && mode !== 'append' && mode !== 'truncate') throw notYet(`--mode ${mode}`)
   for (const flag of ['sourceFormat', 'sinkFormat'] as const) {
     const format = options[flag]
-    if (format === 'parquet' || format === 'dynamodb-json')
+    if (format === 'dynamodb-json')
       throw notYet(`${flag === 'sourceFormat' ? '--source-format' : '--sink-format'} ${format}`)
   }
   if (options.sourceCompression === 'bzip2' || options.sinkCompression === 'bzip2') throw notYet('bzip2')

@@ -78,7 +78,7 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
     await sink?.abort(error, {
       resumable: earlierRuns(folder.entries).runs > 1 && error.exitClass(true) === 'resumable',
     })
-    outcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, bytesWritten: 0, outputs: [], error }
+    outcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, superseded: 0, bytesWritten: 0, outputs: [], error }
   } finally {
     await sink?.close().catch(() => undefined)
     await source?.close().catch(() => undefined)
@@ -116,7 +116,8 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   const { folder, around, progressor, route } = session
   const { signal, options } = around
   const recorded = folder.entries.find((entry) => entry.kind === 'partitions')
-  const partitions = recorded?.kind === 'partitions' ? recorded.partitions : await ends.source.plan({ signal })
+  const known = recorded?.kind === 'partitions' && ends.source.restarts !== true ? recorded.partitions : null
+  const partitions = known ?? (await ends.source.plan({ signal }))
   if (recorded === undefined) await folder.append({ kind: 'partitions', partitions })
   const described = route.raw ? { columns: [], named: false } : await ends.source.describe({ signal })
   const mapping = mapColumns(described, options, partitions[0]?.url ?? '')
@@ -129,7 +130,8 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   }
   const form = ends.sink.forms.find((wanted) => source.forms.includes(wanted) && mapping.forms.includes(wanted))
   if (form === undefined) throw new SluiceError('SLUICE_INTERNAL', 'source and sink share no form')
-  await ends.sink.prepare({ schema, partitions, form, replayable: source.replayable }, { signal })
+  const { replayable, unordered = false, restarts = false } = source
+  await ends.sink.prepare({ schema, partitions, form, replayable, unordered, restarts }, { signal })
   return { partitions, mapping, form, source }
 }
 
@@ -199,8 +201,8 @@ async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult>
     rowsRead: outcome.rowsRead,
     rowsWritten: outcome.rowsWritten,
     rowsRejected: 0,
-    rowsSkipped: outcome.filtered,
-    skipped: { filtered: outcome.filtered, superseded: 0, existing: 0 },
+    rowsSkipped: outcome.filtered + outcome.superseded,
+    skipped: { filtered: outcome.filtered, superseded: outcome.superseded, existing: 0 },
     bytesRead: earlier.bytesRead + own.bytesRead,
     bytesWritten: outcome.bytesWritten,
     partitions: ending.partitions.length,
@@ -229,7 +231,15 @@ async function discardJob(old: JobFolder, request: CopyRequest, session: Omit<Se
     await sink.close()
   }
   const error = new SluiceError('SLUICE_JOB_EXISTS', 'the job was given up for a new one (--new-job)')
-  const outcome: JobOutcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, bytesWritten: 0, outputs: [], error }
+  const outcome: JobOutcome = {
+    rowsRead: 0,
+    rowsWritten: 0,
+    filtered: 0,
+    superseded: 0,
+    bytesWritten: 0,
+    outputs: [],
+    error,
+  }
   await conclude(outcome, { ...session, folder, source: null, partitions: [], request })
 }
 

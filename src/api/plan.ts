@@ -102,7 +102,17 @@ async function partsOf(
   what: { partitions: readonly Partition[]; schema: Schema },
   signal: AbortSignal,
 ): Promise<{ bytes: number; count: number | null } | null> {
-  await sink.prepare({ schema: what.schema, partitions: what.partitions, form: 'bytes', replayable: true }, { signal })
+  await sink.prepare(
+    {
+      schema: what.schema,
+      partitions: what.partitions,
+      form: 'bytes',
+      replayable: true,
+      unordered: false,
+      restarts: false,
+    },
+    { signal },
+  )
   if (!sink.extentBytes.exact) return null
   const bytes = sink.extentBytes.target
   const counts = what.partitions.map((partition) =>

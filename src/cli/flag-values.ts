@@ -132,11 +132,30 @@ export const encoding: FlagValue = {
   },
 }
 
+/** `decimal(p,s)`, precision 1 to 38. */
+export const decimalType: FlagValue = {
+  parse(value, flag) {
+    const match = /^\s*(?:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)\s*$/i.exec(value)
+    const [precision, scale] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
+    if (precision >= 1 && precision <= 38 && scale <= precision) return `decimal(${precision},${scale})`
+    throw usage(`--${flag} ${value}: not a decimal type that fits`, 'decimal(p,s), p from 1 to 38, s from 0 to p')
+  },
+}
+
 /** An http or https URL. */
 export const httpUrl: FlagValue = {
   parse(value, flag) {
     if (/^https?:\/\/[^/]/i.test(value) && URL.canParse(value)) return value
     throw usage(`--${flag}: not an address`, 'e.g. http://127.0.0.1:9000')
+  },
+}
+
+/** The name and type of a key's attribute in DynamoDB: `NAME:S`, `:N`, `:B`; S where no type is said. */
+export const keyAttribute: FlagValue = {
+  parse(value, flag) {
+    const [, name, type = 'S'] = /^(.*?)(?::([^:]*))?$/s.exec(value) ?? []
+    if (name !== undefined && name !== '' && ['S', 'N', 'B'].includes(type)) return `${name}:${type}`
+    throw usage(`--${flag} ${value}: not a key`, `a name and S, N or B: --${flag} id:S`)
   },
 }
 

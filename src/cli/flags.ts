@@ -3,17 +3,18 @@ import { type Flag, flag, type FlagGroup } from './flag.ts'
 import * as v from './flag-values.ts'
 
 const FORMATS = ['csv', 'tsv', 'jsonl', 'parquet', 'dynamodb-json', 'raw']
-const FORMATS_NOT_YET = ['parquet', 'dynamodb-json']
+const FORMATS_NOT_YET = ['dynamodb-json']
 const COMPRESSIONS = ['none', 'gzip', 'zstd', 'bzip2', 'zip']
 
 const COPIES: readonly CommandName[] = ['copy', 'plan']
 const PAIRS: readonly CommandName[] = [...COPIES, 'verify']
 const READERS: readonly CommandName[] = [...PAIRS, 'inspect', 'cat']
 const STORES: readonly CommandName[] = [...READERS, 'ls']
+const AWS: readonly CommandName[] = [...STORES, 'table']
 const STATEFUL: readonly CommandName[] = ['copy', 'plan', 'verify', 'jobs', 'show', 'resume', 'demo']
 const JOBS: readonly CommandName[] = ['copy', 'resume']
-const ALL: readonly CommandName[] = [...STORES, 'jobs', 'show', 'resume', 'dev', 'demo', 'completion', 'help']
-const PRINTERS: readonly CommandName[] = [...STORES, 'jobs', 'show', 'resume', 'dev', 'demo']
+const PRINTERS: readonly CommandName[] = [...STORES, 'jobs', 'show', 'resume', 'table', 'dev', 'demo']
+const ALL: readonly CommandName[] = [...PRINTERS, 'completion', 'help']
 
 const f = (group: FlagGroup, commands: readonly CommandName[]) => ({ group, commands })
 /** Flags of the specification that are not built: they are refused by name. */
@@ -78,7 +79,11 @@ export const FLAGS: readonly Flag[] = [
     ...f('CSV', READERS),
     value: v.choice(['error', 'reject', 'strip']),
   }),
-  ...later('CSV', READERS, ['comment C', 'line-end HOW']),
+  flag('line-end HOW', 'of CSV output; default: auto (as in the source, else lf)', {
+    ...f('CSV', COPIES),
+    value: v.choice(['auto', 'lf', 'crlf']),
+  }),
+  ...later('CSV', READERS, ['comment C']),
 
   flag('by-position', 'match columns by position, not by name', { ...f('mapping', PAIRS), value: v.toggle }),
   flag('select A,B', 'only these columns, in this order', { ...f('mapping', PAIRS), value: v.names }),
@@ -113,7 +118,11 @@ export const FLAGS: readonly Flag[] = [
     ...f('mode', COPIES),
     value: v.choice(['fail', 'overwrite', 'skip']),
   }),
-  flag('yes', 'do what destroys without asking', { ...f('mode', COPIES), value: v.toggle, configurable: false }),
+  flag('yes', 'do what destroys without asking', {
+    ...f('mode', [...COPIES, 'table']),
+    value: v.toggle,
+    configurable: false,
+  }),
   ...later('mode', PAIRS, ['key A,B']),
   ...later('bad rows', COPIES, ['reject-limit N', 'reject-file URL']),
 
@@ -128,32 +137,60 @@ export const FLAGS: readonly Flag[] = [
   flag('time-zone NAME', 'of times without an offset; default: UTC', { ...f('PostgreSQL', PAIRS), value: v.text }),
   flag('before-sql SQL', 'run first (repeatable)', { ...f('PostgreSQL', COPIES), value: v.texts }),
   flag('after-sql SQL', 'run last (repeatable)', { ...f('PostgreSQL', COPIES), value: v.texts }),
-  ...later('PostgreSQL', READERS, [
-    'query SQL',
-    'query-file FILE',
-    'via HOW',
-    'freeze',
-    'analyze',
-    'drop-indexes',
-    'numeric TYPE',
-    'on-special WHAT',
-  ]),
+  flag('query SQL', 'read what one statement gives, instead of a table', {
+    ...f('PostgreSQL', READERS),
+    value: v.text,
+    configurable: false,
+  }),
+  flag('query-file FILE', 'the same, from a file', {
+    ...f('PostgreSQL', READERS),
+    value: v.text,
+    scope: 'cli',
+    configurable: false,
+  }),
+  flag('numeric TYPE', 'what numeric without precision is in Parquet: decimal(p,s); default: text', {
+    ...f('PostgreSQL', PAIRS),
+    value: v.decimalType,
+  }),
+  flag('on-special WHAT', 'infinity, NaN, BC and the like in Parquet; default: error', {
+    ...f('PostgreSQL', PAIRS),
+    value: v.choice(['error', 'null', 'text']),
+  }),
+  ...later('PostgreSQL', READERS, ['via HOW', 'freeze', 'analyze', 'drop-indexes']),
 
-  ...later('DynamoDB', PAIRS, [
-    'create-table',
-    'partition-key NAME:S',
-    'sort-key NAME:N',
-    'warm-writes N',
-    'write-units N',
-    'read-units N',
-    'types HOW',
-    'dedupe WHICH',
-    'native WHEN',
-  ]),
+  flag('create-table', 'create the table if it is missing, on demand, and wait for it', {
+    ...f('DynamoDB', COPIES),
+    value: v.toggle,
+  }),
+  flag('partition-key NAME:S', 'of a table that is created; its type is S, N or B', {
+    ...f('DynamoDB', [...COPIES, 'table']),
+    value: v.keyAttribute,
+  }),
+  flag('sort-key NAME:N', 'of a table that is created', {
+    ...f('DynamoDB', [...COPIES, 'table']),
+    value: v.keyAttribute,
+  }),
+  flag('write-units N', 'write units a second that are kept to; default: auto', {
+    ...f('DynamoDB', COPIES),
+    value: v.whole(1, { auto: true }),
+  }),
+  flag('read-units N', 'read units a second that a scan keeps to; default: auto', {
+    ...f('DynamoDB', READERS),
+    value: v.whole(1, { auto: true }),
+  }),
+  flag('types HOW', 'what becomes of text: typed by its values (infer), or kept; default: infer', {
+    ...f('DynamoDB', PAIRS),
+    value: v.choice(['infer', 'string']),
+  }),
+  flag('dedupe WHICH', 'a key that comes again: the last wins, an error, or as it falls; default: last', {
+    ...f('DynamoDB', COPIES),
+    value: v.choice(['last', 'error', 'none']),
+  }),
+  ...later('DynamoDB', PAIRS, ['warm-writes N', 'native WHEN']),
 
   flag('s3-endpoint URL', 'an S3-compatible store; or AWS_ENDPOINT_URL_S3', { ...f('S3', STORES), value: v.httpUrl }),
-  flag('region NAME', 'AWS region', { ...f('S3', STORES), value: v.text }),
-  flag('profile NAME', 'AWS profile', { ...f('S3', STORES), value: v.text }),
+  flag('region NAME', 'AWS region', { ...f('S3', AWS), value: v.text }),
+  flag('profile NAME', 'AWS profile', { ...f('S3', AWS), value: v.text }),
   flag('no-sign-request', 'anonymous requests, for public buckets', {
     ...f('S3', STORES),
     key: 'signRequest',
@@ -181,15 +218,28 @@ export const FLAGS: readonly Flag[] = [
     'metadata K=V',
   ]),
 
-  ...later('output files', COPIES, [
-    'row-group-rows N',
-    'row-group-bytes SIZE',
-    'parquet-codec NAME',
-    'max-file-size SIZE',
-    'partition-by A,B',
-    'manifest URL',
-    'single-file',
-  ]),
+  flag('row-group-rows N', 'most rows of a Parquet row group; default: 122880', {
+    ...f('output files', COPIES),
+    value: v.whole(1, { auto: false }),
+  }),
+  flag('row-group-bytes SIZE', 'most bytes of a Parquet row group in memory; default: 32MiB', {
+    ...f('output files', COPIES),
+    value: v.size,
+  }),
+  flag('parquet-codec NAME', 'compression inside Parquet; default: snappy', {
+    ...f('output files', COPIES),
+    value: v.choice(['snappy', 'zstd', 'gzip', 'lz4', 'brotli', 'none']),
+  }),
+  flag('max-file-size SIZE', 'begin another file under the prefix before this', {
+    ...f('output files', COPIES),
+    value: v.size,
+  }),
+  flag('single-file', 'one file under a prefix, not one a partition', {
+    ...f('output files', COPIES),
+    value: v.toggle,
+  }),
+  flag('manifest URL', 'write the list of files there, last', { ...f('output files', COPIES), value: v.text }),
+  ...later('output files', COPIES, ['partition-by A,B']),
 
   flag('concurrency N', 'requests or connections at once; default: auto', {
     ...f('speed', STORES),
@@ -198,7 +248,7 @@ export const FLAGS: readonly Flag[] = [
   flag('workers N', 'threads; default: auto', { ...f('speed', PAIRS), value: v.whole(0, { auto: true }) }),
   flag('max-memory SIZE', 'bound of the buffers together', { ...f('speed', READERS), value: v.size }),
   flag('retry-for TIME', 'how long without progress before it stops; default: 5m', {
-    ...f('speed', STORES),
+    ...f('speed', AWS),
     value: v.duration,
   }),
   ...later('speed', COPIES, ['partitions N', 'bandwidth SIZE/s']),

@@ -2,10 +2,9 @@ import type { Position } from './job.ts'
 
 /**
  * The forms in which data travels, cheapest first. Source and sink agree on the first that both speak:
- * `bytes` (a file's own bytes, nothing parsed), `csv` (whole CSV records as bytes), `rows` (parsed values).
- * Columnar batches (Arrow layout) come with Parquet.
+ * `bytes` (a file's own bytes, nothing parsed), `csv` (whole CSV records as bytes), `columns` (values as Arrow lays them out), `rows` (parsed values).
  */
-export type BatchForm = 'bytes' | 'csv' | 'rows'
+export type BatchForm = 'bytes' | 'csv' | 'columns' | 'rows'
 
 interface BatchBase {
   /** Where the batch begins and ends in its partition. */
@@ -45,6 +44,62 @@ export interface CsvShape {
   readonly escape: string
 }
 
+/**
+ * How the values of a column lie in a ColumnVector: Arrow's physical layouts (https://arrow.apache.org/docs/format/Columnar.html), little-endian.
+ * `utf8` and `json` are UTF-8 text; `uuid` 16 bytes a value; `date` int32 days since 1970-01-01; `time` int64 microseconds since midnight;
+ * `timestamp` int64 microseconds since 1970-01-01T00:00:00 (of UTC where `utc`, else of no zone); `decimal` a 128-bit integer of units of 10^-scale.
+ */
+export type ColumnType =
+  | {
+      readonly kind:
+        | 'bool'
+        | 'int16'
+        | 'int32'
+        | 'int64'
+        | 'float32'
+        | 'float64'
+        | 'utf8'
+        | 'json'
+        | 'binary'
+        | 'uuid'
+        | 'date'
+        | 'time'
+    }
+  | { readonly kind: 'timestamp'; readonly utc: boolean }
+  /** `precision` 1 to 38. */
+  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
+  | { readonly kind: 'list'; readonly item: ColumnType }
+
+/** One column of a ColumnsBatch in Arrow's layout. Each buffer begins an ArrayBuffer of its own, or at a multiple of 8 in one. */
+export interface ColumnVector {
+  readonly type: ColumnType
+  /** Values, missing ones included. */
+  readonly length: number
+  /** How many are missing. */
+  readonly nulls: number
+  /** One bit a value, lowest first, 1 where there is one; null where none is missing. */
+  readonly validity: Uint8Array | null
+  /** `length + 1` offsets into `values` (utf8, json, binary: bytes) or into `items` (list); null for the rest. */
+  readonly offsets: Int32Array | null
+  /** The values' bytes; one bit each for bool; empty for a list. */
+  readonly values: Uint8Array
+  /** What a list's offsets point into. */
+  readonly items: ColumnVector | null
+}
+
+/**
+ * Rows in columns. Unlike other forms it is moved: who takes it may transfer its memory to a thread, so that nobody looks at it afterwards
+ * (the engine never deals it again).
+ */
+export interface ColumnsBatch extends BatchBase {
+  readonly form: 'columns'
+  readonly columns: readonly string[]
+  readonly vectors: readonly ColumnVector[]
+  readonly rows: number
+  /** Bytes of all buffers together, when it was made. */
+  readonly bufferBytes: number
+}
+
 /** A number by its own text, exact at any length, as JSON sources give it. */
 export interface NumberText {
   readonly kind: 'number'
@@ -57,8 +112,17 @@ export interface JsonText {
   readonly text: string
 }
 
+/**
+ * A nested value that says its own types all the way down, as DynamoDB's JSON does: `{"SS":["a","b"]}`, `{"L":[{"N":"1"}]}`, `{"M":{…}}`.
+ * What has a plain form (S, N, B, BOOL, NULL) comes as that.
+ */
+export interface TypedJsonText {
+  readonly kind: 'typed-json'
+  readonly text: string
+}
+
 /** One value. `undefined`: the row does not have the column (a JSON key that is missing); `null`: it has it, with no value. */
-export type Value = string | boolean | null | undefined | NumberText | JsonText | Uint8Array
+export type Value = string | boolean | null | undefined | NumberText | JsonText | TypedJsonText | Uint8Array
 
 /** Parsed rows. `rows[i][j]` belongs to `columns[j]`. */
 export interface RowsBatch extends BatchBase {
@@ -79,15 +143,16 @@ export interface RowPlace {
   readonly byte: number
 }
 
-export type Batch = BytesBatch | CsvBatch | RowsBatch
+export type Batch = BytesBatch | CsvBatch | ColumnsBatch | RowsBatch
 
 /** Data rows that a batch stands for; 0 for plain bytes. */
 export function rowCount(batch: Batch): number {
-  if (batch.form === 'csv') return batch.rows
+  if (batch.form === 'csv' || batch.form === 'columns') return batch.rows
   return batch.form === 'rows' ? batch.rows.length : 0
 }
 
 /** Bytes of source data in a batch: what buffers are bounded by. */
 export function byteSize(batch: Batch): number {
+  if (batch.form === 'columns') return batch.bufferBytes
   return batch.form === 'rows' ? batch.sourceBytes : batch.bytes.byteLength
 }

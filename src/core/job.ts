@@ -22,6 +22,8 @@ export interface Partition {
   readonly url: string
   /** Size in the store, in bytes (compressed, if it is); null where the store does not say. */
   readonly bytes: number | null
+  /** Rows that it is expected to have, for progress; absent or null where nothing is known. */
+  readonly rows?: number | null | undefined
   /** What the reader needs besides: the pinned ETag, the entry, the head. The engine does not look into it. */
   readonly state: Json
 }
@@ -49,6 +51,8 @@ export interface Receipt {
   readonly durable: boolean
   readonly rowsWritten: number
   readonly bytesWritten: number
+  /** Rows of the extent that were not written since a later one has the same key: part of rowsSkipped. */
+  readonly superseded?: number | undefined
   /** What the sink needs to finish or to recover: a part's ETag, the lane's transaction id. */
   readonly state: Json
 }

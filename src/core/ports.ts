@@ -171,6 +171,15 @@ export interface Source {
   readonly forms: readonly BatchForm[]
   /** False where a second read is impossible (standard input): nothing can be dealt again, no resume. */
   readonly replayable: boolean
+  /** Whether the order of its rows means nothing (a table): then several partitions may flow into one output side by side. Default: it matters. */
+  readonly unordered?: boolean | undefined
+  /**
+   * Whether each run sees its own state of the source (a snapshot that is gone with the run): a resume plans anew and begins from nothing.
+   * Default: partitions stay as they were planned.
+   */
+  readonly restarts?: boolean | undefined
+  /** Partitions that are best read at once where nobody says; default: as many as there are lanes. */
+  readonly readers?: number | undefined
   /** Looks at as little as possible. @throws usage errors: what is wrong before any row was read */
   describe(o: Abortable): Promise<Schema>
   /** Disjoint, together everything, in a stable order. JSON, kept in the state folder and pinned (ETag, size and time). */
@@ -214,6 +223,9 @@ export interface SinkPlan {
   readonly form: BatchForm
   /** False: nothing can be dealt again after a lane broke. */
   readonly replayable: boolean
+  /** As the source says of itself. */
+  readonly unordered: boolean
+  readonly restarts: boolean
 }
 
 export interface FinishResult {
@@ -232,11 +244,19 @@ export interface Sink {
   readonly forms: readonly BatchForm[]
   /**
    * Most lanes that make sense, and how many to begin with where nobody says (2; more come while they bring more); 1 with `ordered` means that
-   * extents come in source order.
+   * extents come in source order. `final`: what a lane throws ends the job, nothing is dealt again (a store has retried by itself). Read after `prepare`.
    */
-  readonly lanes: { readonly max: number; readonly ordered: boolean; readonly first?: number | undefined }
-  /** Bytes of an extent that suit the sink; exact (save the last) where `exact`: a part. */
-  readonly extentBytes: { readonly target: number; readonly exact: boolean }
+  readonly lanes: {
+    readonly max: number
+    readonly ordered: boolean
+    readonly first?: number | undefined
+    readonly final?: boolean | undefined
+  }
+  /**
+   * Bytes of an extent that suit the sink; exact (save the last) where `exact`: a part. `rows`: no extent has more rows than that (a row group).
+   * Read after `prepare`.
+   */
+  readonly extentBytes: { readonly target: number; readonly exact: boolean; readonly rows?: number | undefined }
   /** Checks and makes ready; nothing visible is changed that abort could not undo. */
   prepare(plan: SinkPlan, o: Abortable): Promise<void>
   /** What earlier runs left that counts: receipts of extents that need not be written again. */

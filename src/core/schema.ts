@@ -1,3 +1,5 @@
+import type { ColumnType } from './batch.ts'
+
 /** sluice's own type names (cli.md, "Types"): what a source knows or infers about a column. */
 export const NEUTRAL_TYPES = [
   'string',
@@ -27,6 +29,8 @@ export interface Column {
   /** The type's name at its own system, e.g. `numeric(10,2)`. */
   readonly nativeType?: string | undefined
   readonly nullable?: boolean | undefined
+  /** How its values lie in batches of the form `columns`, where the source can give that. */
+  readonly layout?: ColumnType | undefined
 }
 
 export interface Schema {

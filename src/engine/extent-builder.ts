@@ -1,5 +1,5 @@
 import { byteSize, rowCount } from '../core/batch.ts'
-import type { Batch } from '../core/batch.ts'
+import type { Batch, RowsBatch } from '../core/batch.ts'
 import type { Extent, Partition, Position } from '../core/job.ts'
 
 /** An extent with its batches: what is dealt. Its memory is free once it is sealed. */
@@ -9,27 +9,31 @@ export interface LoadedExtent {
 }
 
 /**
- * Gathers batches into extents of about `targetBytes` (exactly, save the last, where `exact`: then batches are cut).
+ * Gathers batches into extents of about `targetBytes` (exactly, save the last, where `exact`: then batches are cut), and of at most `rows` rows, for
+ * which batches of parsed rows are cut. A batch in columns is an extent of its own.
  * An extent is given out only when it is known whether another follows, so that the last one of a partition says so.
  */
 export class ExtentBuilder {
   readonly #partition: Partition
   readonly #targetBytes: number
   readonly #exact: boolean
+  readonly #mostRows: number
   readonly #nextSequence: () => number
   #batches: Batch[] = []
   #bytes = 0
+  #rows = 0
   #full: LoadedExtent | null = null
   #end: Position
 
   constructor(
     partition: Partition,
-    size: { targetBytes: number; exact: boolean },
+    size: { targetBytes: number; exact: boolean; rows?: number | undefined },
     from: { nextSequence: () => number; start: Position },
   ) {
     this.#partition = partition
     this.#targetBytes = size.targetBytes
     this.#exact = size.exact
+    this.#mostRows = size.rows ?? Number.POSITIVE_INFINITY
     this.#nextSequence = from.nextSequence
     this.#end = from.start
   }
@@ -42,8 +46,10 @@ export class ExtentBuilder {
       this.#full = null
       this.#batches.push(piece)
       this.#bytes += byteSize(piece)
+      this.#rows += rowCount(piece)
       this.#end = piece.end
-      if (this.#bytes >= this.#targetBytes && piece.mayEnd) this.#full = this.#take(false)
+      const isFull = this.#bytes >= this.#targetBytes || this.#rows >= this.#mostRows || piece.form === 'columns'
+      if (isFull && piece.mayEnd) this.#full = this.#take(false)
     }
     return complete
   }
@@ -72,10 +78,12 @@ export class ExtentBuilder {
     }
     this.#batches = []
     this.#bytes = 0
+    this.#rows = 0
     return { extent, batches }
   }
 
   #cut(batch: Batch): readonly Batch[] {
+    if (batch.form === 'rows') return this.#cutRows(batch)
     if (!this.#exact || batch.form !== 'bytes') return [batch]
     const pieces: Batch[] = []
     let room = this.#targetBytes - this.#bytes
@@ -89,4 +97,31 @@ export class ExtentBuilder {
     }
     return pieces
   }
+
+  /** Where its rows were cut, a batch's place is that of its first row; what was filtered and the bytes go with the first piece. */
+  #cutRows(batch: RowsBatch): readonly Batch[] {
+    let room = this.#mostRows - this.#rows
+    if (batch.rows.length <= room) return [batch]
+    const pieces: Batch[] = []
+    const bytesPerRow = batch.sourceBytes / batch.rows.length
+    for (let at = 0; at < batch.rows.length; room = this.#mostRows) {
+      const next = Math.min(batch.rows.length, at + room)
+      pieces.push({
+        ...batch,
+        rows: batch.rows.slice(at, next),
+        places: batch.places.slice(at, next),
+        sourceBytes: Math.round(bytesPerRow * next) - Math.round(bytesPerRow * at),
+        filtered: at === 0 ? batch.filtered : 0,
+        start: at === 0 ? batch.start : positionOf(batch, at),
+        end: next === batch.rows.length ? batch.end : positionOf(batch, next),
+      })
+      at = next
+    }
+    return pieces
+  }
+}
+
+function positionOf(batch: RowsBatch, index: number): Position {
+  const place = batch.places[index]
+  return place === undefined ? batch.end : { byte: place.byte, row: place.row - 1, line: place.line - 1 }
 }

@@ -1,4 +1,4 @@
-import type { Batch, BatchForm, RowsBatch, Value } from '../core/batch.ts'
+import type { Batch, BatchForm, ColumnsBatch, RowsBatch, Value } from '../core/batch.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { CopyOptions } from '../core/options.ts'
 import { NEUTRAL_TYPES } from '../core/schema.ts'
@@ -79,11 +79,16 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
   return {
     schema: { columns, named: schema.named || wishes.select !== null || wishes.renames.size > 0 },
     sources: layout.steps.map((step) => (step.from === null ? null : (names[step.from] ?? null))),
-    forms: raw ? ['bytes', 'csv', 'rows'] : ['rows'],
+    forms: [
+      ...(raw ? (['bytes', 'csv'] as const) : []),
+      ...(wishes.types.size === 0 && movesOnly(layout) ? (['columns'] as const) : []),
+      'rows',
+    ],
     apply: (batch) => {
       if (batch.form === 'bytes') return batch
       const own = layoutOf(batch.columns)
       if (batch.form === 'rows') return mapRows(batch, own)
+      if (batch.form === 'columns') return mapVectors(batch, own)
       const renamed = batch.columns.map((_, i) => own.columns[own.steps.findIndex((step) => step.from === i)] ?? '')
       return { ...batch, columns: renamed }
     },
@@ -96,6 +101,16 @@ function keepsValues(layout: Layout, sourceColumns: number): boolean {
     layout.steps.length === sourceColumns &&
     layout.steps.every((step) => step.from !== null && step.rules.length === 0)
   )
+}
+
+/** Columns are chosen and renamed, and no value is looked at. */
+function movesOnly(layout: Layout): boolean {
+  return layout.skipIfEmpty.length === 0 && layout.steps.every((step) => step.from !== null && step.rules.length === 0)
+}
+
+function mapVectors(batch: ColumnsBatch, layout: Layout): ColumnsBatch {
+  const vectors = layout.steps.flatMap((step) => batch.vectors[step.from ?? -1] ?? [])
+  return { ...batch, columns: layout.columns, vectors }
 }
 
 function mapRows(batch: RowsBatch, layout: Layout): RowsBatch {

@@ -45,6 +45,7 @@ export interface Moved {
   readonly rowsRead: number
   readonly rowsWritten: number
   readonly filtered: number
+  readonly superseded: number
   readonly bytesWritten: number
 }
 
@@ -74,7 +75,8 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
     }))
     const outputs = await moveAll(work, deal)
     const moved = countMoved(deal.receipts())
-    if (work.form !== 'bytes' && moved.rowsRead !== moved.rowsWritten + moved.filtered) throw unbalanced(moved)
+    if (work.form !== 'bytes' && moved.rowsRead !== moved.rowsWritten + moved.filtered + moved.superseded)
+      throw unbalanced(moved)
     return { ...moved, outputs, error: null }
   } catch (thrown) {
     work.progressor.phase('stopping')
@@ -130,12 +132,9 @@ class Run {
     const wake = (): void => this.#deal.wakeAll()
     this.#signal.addEventListener('abort', wake)
     this.#work.progressor.onThrottled(() => this.#limiter.throttled())
-    const readers = this.#work.sink.lanes.ordered
-      ? 1
-      : Math.min(this.#lanes, MOST_READERS, Math.max(1, this.#work.partitions.length))
     try {
       const tasks = [
-        ...Array.from({ length: readers }, () => this.#read()),
+        ...Array.from({ length: this.#readerCount() }, () => this.#read()),
         ...Array.from({ length: this.#lanes }, (_, index) => this.#runLane(index)),
       ]
       await Promise.all(tasks.map((task) => task.catch((error: unknown) => this.#stop.abort(error))))
@@ -143,6 +142,14 @@ class Run {
       this.#signal.removeEventListener('abort', wake)
     }
     this.#signal.throwIfAborted()
+  }
+
+  #readerCount(): number {
+    const { sink, source, lanes, partitions } = this.#work
+    if (sink.lanes.ordered) return 1
+    const wanted =
+      lanes === 'auto' ? (source.readers ?? this.#lanes) : source.readers === undefined ? this.#lanes : lanes
+    return Math.min(wanted, MOST_READERS, Math.max(1, partitions.length))
   }
 
   async #read(): Promise<void> {
@@ -162,7 +169,7 @@ class Run {
     const { source, mapping, form, sink } = this.#work
     const builder = new ExtentBuilder(
       gap.partition,
-      { targetBytes: this.#extentBytes, exact: sink.extentBytes.exact },
+      { targetBytes: this.#extentBytes, exact: sink.extentBytes.exact, rows: sink.extentBytes.rows },
       { nextSequence: () => this.#deal.nextSequence(gap.partition.id), start: gap.from ?? START },
     )
     const options = { form, from: gap.from, until: gap.until, signal: this.#signal }
@@ -242,6 +249,7 @@ class Run {
       this.#signal.aborted ||
       !error.retryable ||
       sink.lanes.ordered ||
+      sink.lanes.final === true ||
       isSealed ||
       (sealed.length > 0 && !source.replayable)
     )
@@ -268,20 +276,21 @@ function extentBytes(work: JobWork, lanes: number): number {
 }
 
 export function countMoved(receipts: readonly Receipt[]): Moved {
-  let [rowsRead, rowsWritten, filtered, bytesWritten] = [0, 0, 0, 0]
+  let [rowsRead, rowsWritten, filtered, superseded, bytesWritten] = [0, 0, 0, 0, 0]
   for (const receipt of receipts) {
     rowsRead += receipt.extent.rows + receipt.extent.filtered
     filtered += receipt.extent.filtered
     rowsWritten += receipt.rowsWritten
+    superseded += receipt.superseded ?? 0
     bytesWritten += receipt.bytesWritten
   }
-  return { rowsRead, rowsWritten, filtered, bytesWritten }
+  return { rowsRead, rowsWritten, filtered, superseded, bytesWritten }
 }
 
 function unbalanced(moved: Moved): SluiceError {
   return new SluiceError(
     'SLUICE_COUNTS',
-    `${moved.rowsRead} rows were read, but ${moved.rowsWritten} written and ${moved.filtered} skipped`,
+    `${moved.rowsRead} rows were read, but ${moved.rowsWritten} written and ${moved.filtered + moved.superseded} skipped`,
   )
 }
 

@@ -74,7 +74,7 @@ export function describeSink(name: string, setup: () => Promise<SinkUnderTest>, 
           const sink = await subject.open(contextOf(recorded, resumed))
           opened.push(sink)
           const { form, schema, partitions } = subject
-          await sink.prepare({ form, schema, partitions, replayable: true }, o)
+          await sink.prepare({ form, schema, partitions, replayable: true, unordered: false, restarts: false }, o)
           return { sink, extents: cutExtents(subject, sink) }
         },
       }
@@ -93,7 +93,7 @@ export function describeSink(name: string, setup: () => Promise<SinkUnderTest>, 
 export async function openForLanes(subject: SinkUnderTest): Promise<OpenSink> {
   const sink = await subject.open(contextOf([], false))
   const { form, schema, partitions } = subject
-  await sink.prepare({ form, schema, partitions, replayable: true }, o)
+  await sink.prepare({ form, schema, partitions, replayable: true, unordered: false, restarts: false }, o)
   return { sink, extents: cutExtents(subject, sink) }
 }
 

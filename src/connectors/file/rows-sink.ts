@@ -1,5 +1,5 @@
 import { rowCount } from '../../core/batch.ts'
-import type { Batch, BatchForm } from '../../core/batch.ts'
+import type { Batch, BatchForm, CsvBatch, RowsBatch } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import type { Extent, Json, Output, Receipt } from '../../core/job.ts'
 import type {
@@ -133,7 +133,8 @@ class RowsSink implements Sink {
       this.#written += batch.bytes.byteLength
       return this.#target.write([batch.bytes], o)
     }
-    if (this.#encoder === null) throw new SluiceError('SLUICE_INTERNAL', 'rows before the sink was prepared')
+    if (this.#encoder === null || batch.form === 'columns')
+      throw new SluiceError('SLUICE_INTERNAL', 'rows before the sink was prepared, or in columns')
     if (rowCount(batch) > 0) await this.#send(this.#encoder.encode(alignColumns(batch, this.#columns)), o)
   }
 
@@ -154,7 +155,7 @@ async function openCompressor(compression: CompressionName): Promise<Compressor>
 }
 
 /** Rows in the output's columns: files under a prefix may have them in another order; one more than the first had is an error, never dropped. */
-function alignColumns(batch: Exclude<Batch, { form: 'bytes' }>, columns: readonly string[]): Batch {
+function alignColumns(batch: CsvBatch | RowsBatch, columns: readonly string[]): Batch {
   if (batch.columns.length === columns.length && batch.columns.every((name, i) => name === columns[i])) return batch
   const unknown = batch.columns.find((name) => !columns.includes(name))
   if (unknown !== undefined)

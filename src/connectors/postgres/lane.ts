@@ -1,5 +1,5 @@
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
-import type { Batch, CsvShape, RowsBatch } from '../../core/batch.ts'
+import type { Batch, CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import type { Extent, Receipt } from '../../core/job.ts'
 import type { Lane } from '../../core/ports.ts'
 import { encodeCopyRows } from '../../formats/csv/csv-encoder.ts'
@@ -63,7 +63,8 @@ export class PostgresLane implements Lane {
   }
 
   async write(batch: Batch): Promise<void> {
-    if (batch.form === 'bytes') throw new SluiceError('SLUICE_INTERNAL', 'PostgreSQL takes rows, not bytes')
+    if (batch.form === 'bytes' || batch.form === 'columns')
+      throw new SluiceError('SLUICE_INTERNAL', `PostgreSQL takes rows, not ${batch.form}`)
     if (this.#known) return
     const sent = this.#encode(batch)
     const columns = this.#columnsFor(sent)
@@ -140,7 +141,7 @@ export class PostgresLane implements Lane {
     }
   }
 
-  #encode(batch: Exclude<Batch, { form: 'bytes' }>): SentBatch {
+  #encode(batch: CsvBatch | RowsBatch): SentBatch {
     if (batch.form === 'rows') return { batch, bytes: encodeRows(batch), shape: ROWS_SHAPE }
     return { batch, bytes: batch.bytes, shape: shapeForCopy(batch.csv, batch.bytes) }
   }

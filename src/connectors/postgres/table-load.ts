@@ -1,4 +1,4 @@
-import type { Batch, CsvShape } from '../../core/batch.ts'
+import type { CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import { matchColumns } from './column-match.ts'
 import type { SentBatch } from './copy-run.ts'
 import type { TableColumn, TableDescription } from './table.ts'
@@ -31,7 +31,7 @@ export class TableLoad {
   }
 
   /** The first value of a batch that COPY would alter or misread. */
-  check(batch: Exclude<Batch, { form: 'bytes' }>, sent: SentBatch, columns: readonly TableColumn[]): BadValue | null {
+  check(batch: CsvBatch | RowsBatch, sent: SentBatch, columns: readonly TableColumn[]): BadValue | null {
     const checker = this.#checkerFor(batch.columns, columns, sent.shape)
     if (checker === null) return null
     if (batch.form === 'csv') return checker.checkCsv({ bytes: sent.bytes, quoted: batch.quoted, csv: batch.csv })

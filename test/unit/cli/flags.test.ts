@@ -22,11 +22,13 @@ const SPECIFIED = `
   .trim()
   .split(/\s+/)
 
-/** Issue 3, point 7. */
+/** Issue 3, point 7, and issue 4, point 5. */
 const BUILT = `
   source-format sink-format source-compression sink-compression entry delimiter quote escape header no-header columns skip-lines
   null empty ragged encoding on-invalid-utf8 on-nul by-position select rename type set skip-if-empty replace mode create if-exists yes
-  commit ledger-schema time-zone before-sql after-sql s3-endpoint region profile no-sign-request path-style part-size parallelism
+  query query-file numeric on-special row-group-rows row-group-bytes parquet-codec max-file-size single-file manifest line-end
+  commit ledger-schema time-zone before-sql after-sql
+  create-table partition-key sort-key write-units read-units types dedupe s3-endpoint region profile no-sign-request path-style part-size parallelism
   concurrency workers max-memory retry-for job-id resume new-job state-dir dry-run progress json quiet verbose log-level no-color no-glob help
 `
   .trim()

@@ -38,7 +38,7 @@ function bytesBatches(sizes: readonly number[]): Batch[] {
 }
 
 const bytesOf = (batches: readonly Batch[]): Buffer =>
-  Buffer.concat(batches.map((batch) => (batch.form === 'rows' ? new Uint8Array() : batch.bytes)))
+  Buffer.concat(batches.map((batch) => ('bytes' in batch ? batch.bytes : new Uint8Array())))
 
 /** What holds of all extents of a partition, whatever it holds. */
 function expectChain(extents: readonly LoadedExtent[], last: boolean): void {
