@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connectorFor } from '../connectors/registry.ts'
 import { SluiceError } from '../core/errors.ts'
+import type { Source } from '../core/ports.ts'
+import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
-import { endpointRequest } from './endpoints.ts'
+import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { CatRequest, OutputStream } from './requests.ts'
 import { mapColumns, readRows } from './rows.ts'
 
@@ -13,34 +15,39 @@ import { mapColumns, readRows } from './rows.ts'
  */
 export async function cat(url: string, request: CatRequest): Promise<void> {
   const { options, stdout } = request
-  const signal = request.signal ?? new AbortController().signal
+  const around = surroundingsOf(request, new Progressor(undefined))
   const connector = await connectorFor(url)
-  if (connector.openSource === undefined || connector.readDecompressed === undefined)
+  const endpoint = endpointRequest(url, around)
+  if (connector.openSource === undefined)
     throw new SluiceError('SLUICE_NOT_YET', `cat of ${connector.name} is specified and not built yet`)
-  const endpoint = endpointRequest(url, {
-    options,
-    env: request.env,
-    reporter: new Progressor(undefined),
-    signal,
-    stdin: request.stdin,
-  })
-  if (request.as === undefined) {
-    for await (const chunk of connector.readDecompressed(endpoint)) await write(stdout, chunk, signal)
+  if (request.as === undefined && connector.readDecompressed !== undefined) {
+    for await (const chunk of connector.readDecompressed(endpoint)) await write(stdout, chunk, around.signal)
     return
   }
   const source = await connector.openSource(endpoint)
   try {
-    const mapping = mapColumns(await source.describe({ signal }), options, url)
-    const names = mapping.schema.columns.map((column) => column.name)
-    const encoder = await connector.openEncoder?.(request.as, names)
-    if (encoder === undefined)
-      throw new SluiceError('SLUICE_NOT_YET', `rows of ${connector.name} cannot be printed yet`)
-    for await (const batch of readRows(source, signal))
-      await write(stdout, encoder.encode(mapping.apply(batch)), signal)
-    await write(stdout, encoder.end(), signal)
+    const mapping = mapColumns(await source.describe(around), options, url)
+    // What is no file has no bytes to show: its rows are shown as CSV.
+    await writeRows(source, mapping, { format: request.as ?? 'csv', stdout, signal: around.signal })
   } finally {
     await source.close()
   }
+}
+
+async function writeRows(
+  source: Source,
+  mapping: Mapping,
+  o: { format: 'csv' | 'jsonl'; stdout: OutputStream; signal: AbortSignal },
+): Promise<void> {
+  const { format, stdout, signal } = o
+  const files = await connectorFor('-')
+  const encoder = await files.openEncoder?.(
+    format,
+    mapping.schema.columns.map((column) => column.name),
+  )
+  if (encoder === undefined) throw new SluiceError('SLUICE_NOT_YET', `rows cannot be printed as ${format} yet`)
+  for await (const batch of readRows(source, signal)) await write(stdout, encoder.encode(mapping.apply(batch)), signal)
+  await write(stdout, encoder.end(), signal)
 }
 
 async function write(stdout: OutputStream, bytes: Uint8Array, signal: AbortSignal): Promise<void> {

@@ -4,20 +4,18 @@ import { DEFAULT_RETRY_FOR_MS } from '../core/options.ts'
 import type { Sink, Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
 import type { BatchForm } from '../core/batch.ts'
-import { inferSource } from '../engine/infer-source.ts'
+import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import type { JobFolder } from '../engine/job-folder.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { runJob } from '../engine/run-job.ts'
 import type { JobOutcome } from '../engine/run-job.ts'
-import { chooseRoute, endpointRequest } from './endpoints.ts'
+import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
 import { requireBuilt } from './built-options.ts'
 import { mapColumns } from './rows.ts'
-
-const NEVER = new AbortController().signal
 
 /**
  * Runs a copy, or goes on with one. What goes wrong once the job exists is in the result, not thrown.
@@ -27,7 +25,7 @@ const NEVER = new AbortController().signal
 export async function copy(request: CopyRequest): Promise<JobResult> {
   requireBuilt(request.options)
   const progressor = new Progressor(request.onEvent)
-  const around = surroundings(request, progressor)
+  const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
   const folder = await openJobFolder(request, (old) => discardJob(old, request, { route, around, progressor }))
   try {
@@ -122,7 +120,8 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   const described = route.raw ? { columns: [], named: false } : await ends.source.describe({ signal })
   const mapping = mapColumns(described, options, partitions[0]?.url ?? '')
   let [source, schema] = [ends.source, mapping.schema]
-  if (options.create === true && !route.raw) {
+  const wantsTypes = ends.sink.wantsTypes === true && options.types !== 'string'
+  if (!route.raw && mustInfer(mapping.schema, { create: options.create === true, wantsTypes })) {
     progressor.phase('inferring')
     const inferred = await inferSource(ends.source, { mapping, typed: described.typed === true, partitions, signal })
     source = inferred.source
@@ -241,18 +240,6 @@ async function discardJob(old: JobFolder, request: CopyRequest, session: Omit<Se
     error,
   }
   await conclude(outcome, { ...session, folder, source: null, partitions: [], request })
-}
-
-function surroundings(request: CopyRequest, progressor: Progressor): Surroundings {
-  return {
-    options: request.options,
-    env: request.env,
-    reporter: progressor,
-    signal: request.signal ?? NEVER,
-    stdin: request.stdin,
-    stdout: request.stdout,
-    stateDir: request.stateDir,
-  }
 }
 
 /** A masked password is taken out, so that PGPASSWORD or .pgpass is asked; a masked signature cannot be made up. */

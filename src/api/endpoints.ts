@@ -27,6 +27,17 @@ export interface Surroundings {
   readonly stateDir?: string | undefined
 }
 
+const NEVER = new AbortController().signal
+
+/** What a request of the library says of its surroundings. */
+export function surroundingsOf(
+  request: Omit<Surroundings, 'reporter' | 'signal'> & { readonly signal?: AbortSignal | undefined },
+  reporter: Reporter,
+): Surroundings {
+  const { options, env, signal = NEVER, stdin, stdout, stateDir } = request
+  return { options, env, reporter, signal, stdin, stdout, stateDir }
+}
+
 const TEXT_FLAGS = [
   'delimiter',
   'quote',
@@ -72,13 +83,12 @@ export async function chooseRoute(sourceUrl: string, sinkUrl: string, around: Su
     throw new SluiceError('SLUICE_NOT_YET', `${sink.name} as a sink is specified and not built yet`)
   const { options } = around
   if (source.fileKind === undefined || sink.fileKind === undefined) {
-    const { commit = 'job', mode = 'append' } = options
     return {
       source,
       sink,
       raw: false,
-      name: `${source.name} → ${sink.name} by COPY`,
-      reason: `rows go into a table by COPY FROM STDIN; --mode ${mode}, --commit ${commit}`,
+      name: `${source.name} → ${sink.name}`,
+      reason: tableReason(source, sink, options),
     }
   }
   const from = source.fileKind(endpointRequest(sourceUrl, around))
@@ -93,6 +103,13 @@ export async function chooseRoute(sourceUrl: string, sinkUrl: string, around: Su
       reason: 'format, compression and columns stay as they are: the bytes are copied',
     }
   return { source, sink, raw: false, name: 'rows → file', reason: why }
+}
+
+/** How rows come out of, or go into, what is no file. */
+function tableReason(source: Connector, sink: Connector, options: CopyOptions): string {
+  const out = source.fileKind === undefined ? source.readsBy?.(options) : undefined
+  const into = sink.fileKind === undefined ? sink.writesBy?.(options) : undefined
+  return [out, into].filter((reason) => reason !== undefined).join('; ') || 'rows are read and written one by one'
 }
 
 interface Kind {

@@ -1,12 +1,12 @@
 import { connectorFor } from '../connectors/registry.ts'
+import type { Connector, EndpointRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
 import type { Column } from '../core/schema.ts'
 import { Progressor } from '../engine/progress.ts'
 import { ColumnProfiler } from '../engine/profile.ts'
-import { endpointRequest } from './endpoints.ts'
-import type { Surroundings } from './endpoints.ts'
+import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { InspectRequest, InspectResult } from './requests.ts'
 import { displayText, readRows } from './rows.ts'
 
@@ -22,50 +22,65 @@ const LONGEST_TABLE_NAME = 63
  * @throws what reading it throws
  */
 export async function inspect(url: string, request: InspectRequest): Promise<InspectResult> {
-  const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(undefined)
-  const around: Surroundings = {
-    options: request.options,
-    env: request.env,
-    reporter: progressor,
-    signal,
-    stdin: request.stdin,
-  }
+  const around = surroundingsOf(request, progressor)
   const connector = await connectorFor(url)
   const endpoint = endpointRequest(url, around)
-  if (connector.describeTable !== undefined) {
-    const report = await connector.describeTable(endpoint)
+  const isTable = connector.describeTable !== undefined && request.options.query === undefined
+  const facts = isTable
+    ? await inspectTable(connector, endpoint, request)
+    : await inspectSource(connector, endpoint, request)
+  return { url: redactUrl(url), ...facts, warnings: [...progressor.warnings] }
+}
+
+type Facts = Omit<InspectResult, 'url' | 'warnings'>
+
+/** What the table's own system says of it, and some of its rows. */
+async function inspectTable(connector: Connector, endpoint: EndpointRequest, request: InspectRequest): Promise<Facts> {
+  const report = await connector.describeTable?.(endpoint)
+  if (report === undefined) throw new SluiceError('SLUICE_NOT_YET', `${connector.name} cannot be inspected yet`)
+  const source = (request.rows ?? SAMPLE_ROWS) > 0 || request.full ? await connector.openSource?.(endpoint) : undefined
+  try {
+    const seen = source === undefined ? null : await lookAt(source, request, { signal: endpoint.signal, least: 0 })
     return {
-      url: redactUrl(url),
       format: connector.name,
       compression: null,
       bytes: report.bytes,
       partitions: [],
-      columns: report.schema.columns.map((column) => ({ ...column, type: column.type ?? null })),
-      sample: [],
-      counts: { rows: report.rows, exact: false },
+      columns: report.schema.columns.map(({ name, type, nativeType, nullable }) => ({
+        name,
+        type: type ?? null,
+        nativeType,
+        nullable,
+      })),
+      sample: seen?.sample ?? [],
+      counts: seen?.counts.exact === true ? seen.counts : { rows: report.rows, exact: false },
+      ...(seen?.profile === undefined ? {} : { profile: seen.profile }),
       table: report.table,
       ...(request.ddl === undefined ? {} : { ddl: connector.ddl?.(report.schema, report.name) }),
-      warnings: [...progressor.warnings],
     }
+  } finally {
+    await source?.close()
   }
+}
+
+async function inspectSource(connector: Connector, endpoint: EndpointRequest, request: InspectRequest): Promise<Facts> {
   const source = await connector.openSource?.(endpoint)
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${connector.name} cannot be inspected yet`)
+  const { signal, url } = endpoint
   try {
-    const { inferred, ...facts } = await lookAt(source, request, signal)
+    const { inferred, ...facts } = await lookAt(source, request, { signal, least: LOOKED_ROWS })
     const partitions = await source.plan({ signal })
     // A prefix or glob is what its first object is.
-    const kind = connector.fileKind?.({ ...endpoint, url: partitions[0]?.url ?? endpoint.url })
+    const kind = connector.fileKind?.({ ...endpoint, url: partitions[0]?.url ?? url })
     const sizes = partitions.map((partition) => partition.bytes)
     return {
-      url: redactUrl(url),
-      format: request.options.sourceFormat ?? kind?.format ?? 'raw',
+      format: kind === undefined ? connector.name : (request.options.sourceFormat ?? kind.format),
       compression: kind?.compression ?? null,
       bytes: sizes.every((size) => size !== null) ? sizes.reduce((sum, size) => sum + size, 0) : null,
       partitions: partitions.map((partition) => ({ url: partition.url, bytes: partition.bytes })),
       ...facts,
       ...(request.ddl === undefined ? {} : { ddl: await ddlFor(inferred, tableName(url)) }),
-      warnings: [...progressor.warnings],
     }
   } finally {
     await source.close()
@@ -75,12 +90,13 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
 async function lookAt(
   source: Source,
   request: InspectRequest,
-  signal: AbortSignal,
+  o: { signal: AbortSignal; least: number },
 ): Promise<Pick<InspectResult, 'columns' | 'sample' | 'counts' | 'profile'> & { inferred: readonly Column[] }> {
   const wanted = request.rows ?? SAMPLE_ROWS
   const full = request.full === true
   // A table that holds the first rows only is of no use: its types are those of all rows.
   const all = full || request.ddl !== undefined
+  const { signal } = o
   const schema = await source.describe({ signal })
   const profiler = new ColumnProfiler(schema)
   const sample: (string | null)[][] = []
@@ -89,14 +105,19 @@ async function lookAt(
     profiler.add(batch)
     for (const row of batch.rows) if (sample.length < wanted) sample.push(row.map((value) => displayText(value)))
     rows += batch.rows.length
-    if (all || rows < Math.max(LOOKED_ROWS, wanted)) continue
+    if (all || rows < Math.max(o.least, wanted)) continue
     exact = false
     break
   }
-  const inferred = profiler.columns()
+  // What the source says of a column comes before what its values look like.
+  const told = new Map(schema.columns.map((column) => [column.name, column]))
+  const inferred = profiler.columns().map((column) => ({ ...column, type: told.get(column.name)?.type ?? column.type }))
   return {
     inferred,
-    columns: inferred.map((column) => ({ name: column.name, type: column.type ?? null })),
+    columns: inferred.map(({ name, type }) => {
+      const { nativeType, nullable } = told.get(name) ?? {}
+      return { name, type: type ?? null, ...(nativeType === undefined ? {} : { nativeType, nullable }) }
+    }),
     sample,
     counts: { rows: exact ? rows : null, exact },
     ...(full ? { profile: profiler.result() } : {}),

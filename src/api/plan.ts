@@ -6,7 +6,7 @@ import type { Schema } from '../core/schema.ts'
 import { inferSource } from '../engine/infer-source.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
-import { chooseRoute, endpointRequest } from './endpoints.ts'
+import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
 import { mapColumns } from './rows.ts'
@@ -18,17 +18,8 @@ import { mapColumns } from './rows.ts'
  */
 export async function plan(request: CopyRequest): Promise<PlanResult> {
   requireBuilt({ ...request.options, yes: true })
-  const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(request.onEvent)
-  const around: Surroundings = {
-    options: request.options,
-    env: request.env,
-    reporter: progressor,
-    signal,
-    stdin: request.stdin,
-    stdout: request.stdout,
-    stateDir: request.stateDir,
-  }
+  const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
   const source = await route.source.openSource?.(endpointRequest(request.source, around))
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)

@@ -8,7 +8,7 @@ import { redactUrl } from '../core/redact.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
-import { chooseRoute, endpointRequest } from './endpoints.ts'
+import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
 import { planContext } from './plan.ts'
 import type { VerifyRequest, VerifyResult, VerifySide } from './requests.ts'
@@ -22,29 +22,19 @@ import { displayText, mapColumns } from './rows.ts'
  */
 export async function verify(sourceUrl: string, sinkUrl: string, request: VerifyRequest): Promise<VerifyResult> {
   requireBuilt({ ...request.options, yes: true })
-  const signal = request.signal ?? new AbortController().signal
   const progressor = new Progressor(request.onEvent)
-  const around: Surroundings = {
-    options: request.options,
-    env: request.env,
-    reporter: progressor,
-    signal,
-    stdin: request.stdin,
-    stateDir: request.stateDir,
-  }
+  const around = surroundingsOf(request, progressor)
+  const { signal } = around
   const sink = await connectorFor(sinkUrl)
   const from = { url: sourceUrl, request: endpointRequest(sourceUrl, around), connector: await connectorFor(sourceUrl) }
   const to = { url: sinkUrl, request: endpointRequest(sinkUrl, around), connector: sink }
-  if (sink.compareRows !== undefined)
-    return compareWithSink(from, to, { limit: request.limit ?? 10, progressor, around })
+  const limit = request.limit ?? 10
+  if (sink.compareRows !== undefined) return compareWithSink(from, to, { limit, progressor, around })
+  if (from.connector.compareRows !== undefined) return compareUnloaded(from, to, { limit, progressor, around })
   const route = await chooseRoute(sourceUrl, sinkUrl, around)
   return route.raw
-    ? compareBytes(from, to, { signal, limit: request.limit ?? 10 })
-    : compareFiles(
-        from,
-        { ...to, request: { ...to.request, options: plainOptions(to.request) } },
-        { around, limit: request.limit ?? 10 },
-      )
+    ? compareBytes(from, to, { signal, limit })
+    : compareFiles(from, { ...to, request: { ...to.request, options: plainOptions(to.request) } }, { around, limit })
 }
 
 interface End {
@@ -58,6 +48,65 @@ async function openSource(end: End): Promise<Source> {
   if (source === undefined)
     throw new SluiceError('SLUICE_NOT_YET', `${end.connector.name} as a source is specified and not built yet`)
   return source
+}
+
+/** What was unloaded from a table is compared on the table's side, as if it were to be loaded again. */
+async function compareUnloaded(
+  from: End,
+  to: End,
+  o: { limit: number; progressor: Progressor; around: Surroundings },
+): Promise<VerifyResult> {
+  const { options } = o.around
+  const changing = (['replace', 'set', 'type', 'skipIfEmpty'] as const).find((flag) => (options[flag] ?? []).length > 0)
+  if (changing !== undefined)
+    throw new SluiceError('SLUICE_USAGE', `rows that --${flagName(changing)} changed cannot be compared with the table`)
+  const file = { ...to, request: { ...to.request, options: unloadedOptions(to.request, await binaryColumns(from)) } }
+  const table = { ...from, request: { ...from.request, options: tableOptions(from.request) } }
+  const around = { ...o.around, options: file.request.options }
+  const { source, sink, same, differences } = await compareWithSink(file, table, { ...o, around })
+  const turned = { missing: 'extra', extra: 'missing', different: 'different' } as const
+  return {
+    same,
+    source: sink,
+    sink: source,
+    differences: differences.map(({ kind, text }) => ({ kind: turned[kind], text })),
+  }
+}
+
+function flagName(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** Names of a table's columns whose values JSON holds in base64. */
+async function binaryColumns(table: End): Promise<readonly string[]> {
+  const source = await openSource(table)
+  try {
+    const { columns } = await source.describe({ signal: table.request.signal })
+    return columns.filter((column) => column.type === 'binary').map((column) => column.name)
+  } finally {
+    await source.close()
+  }
+}
+
+/** How an unloaded file is read back: its own format, columns under the names that the table knows. */
+function unloadedOptions(request: EndpointRequest, binary: readonly string[]): EndpointRequest['options'] {
+  const { rename = [], delimiter, columns } = request.options
+  const back = rename.map((pair) => pair.split('=')).map(([old = '', renamed = '']) => `${renamed}=${old}`)
+  const format = request.options.sinkFormat ?? (/\.(jsonl|ndjson|json)(\.|$)/i.test(request.url) ? 'jsonl' : undefined)
+  return {
+    ...plainOptions(request),
+    ...(delimiter === undefined ? {} : { delimiter }),
+    ...(columns === undefined ? {} : { columns }),
+    ...(back.length === 0 ? {} : { rename: back }),
+    ...(format === 'jsonl' && binary.length > 0 ? { type: binary.map((name) => `${name}=binary`) } : {}),
+  }
+}
+
+/** The table's side of it: no flag that is about files. */
+function tableOptions(request: EndpointRequest): EndpointRequest['options'] {
+  const { query, timeZone, retryFor } = request.options
+  const kept = { query, timeZone, retryFor }
+  return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
 }
 
 async function compareWithSink(

@@ -72,6 +72,9 @@ export interface Connector {
   /** For messages: `PostgreSQL`, `file`. */
   readonly name: string
   fileKind?(request: EndpointRequest): FileKind
+  /** One sentence each on how rows are read and written: why a route is as it is. */
+  readsBy?(options: CopyOptions): string
+  writesBy?(options: CopyOptions): string
   openSource?(request: EndpointRequest): Promise<Source>
   openSink?(request: SinkRequest): Promise<Sink>
   /** Statements that a load would run, for `plan`. The sink is prepared and nothing written. */

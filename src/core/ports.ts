@@ -257,6 +257,8 @@ export interface Sink {
    * Read after `prepare`.
    */
   readonly extentBytes: { readonly target: number; readonly exact: boolean; readonly rows?: number | undefined }
+  /** Whether it wants a type of every column: those that have none are inferred before `prepare`. */
+  readonly wantsTypes?: boolean | undefined
   /** Checks and makes ready; nothing visible is changed that abort could not undo. */
   prepare(plan: SinkPlan, o: Abortable): Promise<void>
   /** What earlier runs left that counts: receipts of extents that need not be written again. */

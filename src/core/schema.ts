@@ -37,6 +37,8 @@ export interface Schema {
   readonly columns: readonly Column[]
   /** Whether names come from the data (a header, JSON keys) or were made up (`column1`, …), so that only position is meant. */
   readonly named: boolean
+  /** Whether every batch has exactly these columns in this order (a table; files under a prefix may differ). */
+  readonly fixed?: boolean | undefined
   /** Whether values carry types of their own (JSON), so that a text which looks like a number is a text. */
   readonly typed?: boolean | undefined
 }

@@ -17,6 +17,12 @@ interface InferRequest extends Abortable {
   readonly partitions: readonly Partition[]
 }
 
+/** Whether types must be inferred before the sink is prepared: where a table is created, or the sink wants them, and the source does not know all. */
+export function mustInfer(schema: Schema, o: { create: boolean; wantsTypes: boolean }): boolean {
+  if (schema.fixed === true && schema.columns.every((column) => column.type !== undefined)) return false
+  return o.create || (o.wantsTypes && schema.columns.some(({ type, nativeType }) => (type ?? nativeType) === undefined))
+}
+
 /**
  * Decides the types of the mapped columns that have none yet: over the whole input where it can be read twice, else over its first 100,000
  * rows, which the returned source gives again before it goes on.

@@ -75,9 +75,15 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
     return found
   }
   // A later file may have columns that were not chosen: raw rows would bring them along.
-  const raw = wishes.select === null && keepsValues(layout, names.length)
+  const isSame = schema.fixed === true && layout.steps.every((step, i) => step.from === i)
+  const raw = (wishes.select === null || isSame) && keepsValues(layout, names.length)
   return {
-    schema: { columns, named: schema.named || wishes.select !== null || wishes.renames.size > 0 },
+    schema: {
+      ...(schema.typed === undefined ? {} : { typed: schema.typed }),
+      ...(schema.fixed === undefined ? {} : { fixed: schema.fixed }),
+      columns,
+      named: schema.named || wishes.select !== null || wishes.renames.size > 0,
+    },
     sources: layout.steps.map((step) => (step.from === null ? null : (names[step.from] ?? null))),
     forms: [
       ...(raw ? (['bytes', 'csv'] as const) : []),

@@ -325,7 +325,7 @@ describe('plan', () => {
     const made = await planned(file, table(), { beforeSql: ['DELETE FROM t'], afterSql: ['ANALYZE t'] })
     expect(made).toMatchObject({
       source: file,
-      route: 'file → PostgreSQL by COPY',
+      route: 'file → PostgreSQL',
       partitions: [{ url: file, bytes: Buffer.byteLength(FILE) }],
       partBytes: null,
       parts: null,

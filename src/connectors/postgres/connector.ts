@@ -19,6 +19,12 @@ import { parsePostgresUrl } from './url.ts'
 /** PostgreSQL, Aurora and RDS included. */
 export const postgresConnector: Connector = {
   name: 'PostgreSQL',
+  readsBy: ({ query }) =>
+    query === undefined
+      ? 'a table is read by COPY TO STDOUT, ranges of its pages side by side in one snapshot'
+      : 'a query is read by COPY TO STDOUT, in one stream',
+  writesBy: ({ commit = 'job', mode = 'append' }) =>
+    `rows go into a table by COPY FROM STDIN; --mode ${mode}, --commit ${commit}`,
   openSink: createPostgresSink,
   planSql,
   describeTable: reportTable,
