@@ -1,0 +1,235 @@
+import { describe, expect, it } from 'vitest'
+import { SluiceError } from '../../../../src/core/errors.ts'
+import type { DynamoCalls } from '../../../../src/connectors/dynamodb/answer.ts'
+import {
+  checkKeys,
+  createTable,
+  deleteTable,
+  loadableTable,
+  parseKey,
+  waitActive,
+  wantedKeys,
+} from '../../../../src/connectors/dynamodb/table.ts'
+import { parseTable, tableJson } from '../../../../src/connectors/dynamodb/table-info.ts'
+
+const o = { signal: new AbortController().signal }
+const notFound = (): SluiceError => new SluiceError('SLUICE_NOT_FOUND', 'there is no such table')
+const description = (status: string, more: object = {}): object => ({
+  TableName: 'Readings',
+  TableStatus: status,
+  AttributeDefinitions: [
+    { AttributeName: 'time', AttributeType: 'N' },
+    { AttributeName: 'sensor', AttributeType: 'S' },
+  ],
+  KeySchema: [
+    { AttributeName: 'sensor', KeyType: 'HASH' },
+    { AttributeName: 'time', KeyType: 'RANGE' },
+  ],
+  BillingModeSummary: { BillingMode: 'PAY_PER_REQUEST' },
+  ItemCount: 3,
+  TableSizeBytes: 99,
+  ...more,
+})
+
+/** Answers DescribeTable with each of the states in turn, the last one for ever; null: not there. */
+function server(states: readonly (object | null)[]): DynamoCalls & { readonly asked: [string, object][] } {
+  const asked: [string, object][] = []
+  let at = 0
+  return {
+    asked,
+    call: (operation, body) => {
+      asked.push([operation, body])
+      if (operation !== 'DescribeTable') return Promise.resolve({})
+      const state = states[Math.min(at, states.length - 1)] ?? null
+      at += 1
+      return state === null ? Promise.reject(notFound()) : Promise.resolve({ Table: state })
+    },
+  }
+}
+
+describe('keys', () => {
+  it('takes NAME:TYPE, names with a colon, and S where no type is said', () => {
+    expect(parseKey('id', '--partition-key')).toEqual({ name: 'id', type: 'S' })
+    expect(parseKey('a:b:N', '--sort-key')).toEqual({ name: 'a:b', type: 'N' })
+    expect(() => parseKey('id:X', '--partition-key')).toThrow(/--partition-key id:X/)
+    expect(() => parseKey(':S', '--partition-key')).toThrow(SluiceError)
+  })
+
+  it('refuses a sort key alone, and one attribute for both', () => {
+    expect(wantedKeys({})).toBeNull()
+    expect(() => wantedKeys({ sortKey: 'a' })).toThrow(/--partition-key/)
+    expect(() => wantedKeys({ partitionKey: 'a', sortKey: 'a:N' })).toThrow(/both keys/)
+  })
+
+  it('names the key attribute that a schema lacks, and the rename that would help', () => {
+    const keys = { partitionKey: parseKey('sensor', ''), sortKey: parseKey('time:N', '') }
+    const check = (names: readonly string[], named = true): void =>
+      checkKeys(keys, { columns: names.map((name) => ({ name })), named })
+    check(['value', 'time', 'sensor'])
+    check([])
+    let caught: unknown
+    try {
+      check(['sensor', 'Time'])
+    } catch (error) {
+      caught = error
+    }
+    expect(caught).toMatchObject({
+      code: 'SLUICE_COLUMN_MISSING',
+      message: 'the source has no column "time", the table\'s sort key',
+      hint: expect.stringContaining('--rename Time=time') as string,
+      where: { column: 'time' },
+    })
+    expect(() => check(['column1', 'column2'], false)).toThrow(/partition key/)
+  })
+})
+
+describe('parseTable', () => {
+  it('puts the partition key first, whatever the order of the answer', () => {
+    const table = parseTable({
+      ...description('ACTIVE'),
+      KeySchema: [
+        { AttributeName: 'time', KeyType: 'RANGE' },
+        { AttributeName: 'sensor', KeyType: 'HASH' },
+      ],
+    })
+    expect(table).toMatchObject({
+      partitionKey: { name: 'sensor', type: 'S' },
+      sortKey: { name: 'time', type: 'N' },
+      billing: 'on-demand',
+      items: 3,
+      bytes: 99,
+      provisioned: null,
+    })
+  })
+
+  it('tells units, warm throughput, bounds, indexes, stream and protection', () => {
+    const table = parseTable({
+      ...description('UPDATING'),
+      BillingModeSummary: undefined,
+      ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 6, NumberOfDecreasesToday: 0 },
+      OnDemandThroughput: { MaxReadRequestUnits: -1, MaxWriteRequestUnits: 40 },
+      WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 4_000, Status: 'ACTIVE' },
+      GlobalSecondaryIndexes: [
+        { IndexName: 'byTime', IndexStatus: 'ACTIVE', KeySchema: [{ AttributeName: 'time', KeyType: 'HASH' }] },
+      ],
+      StreamSpecification: { StreamEnabled: true },
+      DeletionProtectionEnabled: true,
+    })
+    expect(tableJson(table)).toMatchObject({
+      billing: 'provisioned',
+      provisioned: { readUnits: 5, writeUnits: 6 },
+      onDemandLimit: { readUnits: null, writeUnits: 40 },
+      warm: { readUnits: 12_000, writeUnits: 4_000 },
+      indexes: [{ name: 'byTime', kind: 'global', status: 'ACTIVE', keys: [{ name: 'time', type: 'N' }] }],
+      stream: true,
+      deletionProtection: true,
+    })
+  })
+
+  it('refuses an answer that describes no table', () => {
+    expect(() => parseTable({})).toThrow(expect.objectContaining({ code: 'SLUICE_PROTOCOL' }) as Error)
+  })
+})
+
+describe('createTable, waitActive, deleteTable', () => {
+  const keys = wantedKeys({ partitionKey: 'sensor', sortKey: 'time:N' })
+  if (keys === null) throw new Error('no keys')
+
+  it('asks for a table on demand', async () => {
+    const calls = server([null])
+    await createTable(calls, { table: 'Readings', ...keys }, o)
+    expect(calls.asked).toEqual([
+      [
+        'CreateTable',
+        {
+          TableName: 'Readings',
+          BillingMode: 'PAY_PER_REQUEST',
+          AttributeDefinitions: [
+            { AttributeName: 'sensor', AttributeType: 'S' },
+            { AttributeName: 'time', AttributeType: 'N' },
+          ],
+          KeySchema: [
+            { AttributeName: 'sensor', KeyType: 'HASH' },
+            { AttributeName: 'time', KeyType: 'RANGE' },
+          ],
+        },
+      ],
+    ])
+  })
+
+  it('tells that a table is there already, but not of its own request that was sent twice', async () => {
+    const refusing = (state: object): DynamoCalls => ({
+      call: (operation) =>
+        operation === 'CreateTable'
+          ? Promise.reject(new SluiceError('SLUICE_USAGE', 'ResourceInUseException'))
+          : Promise.resolve({ Table: state }),
+    })
+    await expect(createTable(refusing(description('ACTIVE')), { table: 'Readings', ...keys }, o)).rejects.toMatchObject(
+      {
+        code: 'SLUICE_EXISTS',
+      },
+    )
+    await createTable(refusing(description('CREATING')), { table: 'Readings', ...keys }, o)
+  })
+
+  it('waits while the table is unknown yet or being created', async () => {
+    const calls = server([null, description('CREATING'), description('ACTIVE')])
+    expect((await waitActive(calls, 'Readings', o)).status).toBe('ACTIVE')
+    expect(calls.asked).toHaveLength(3)
+  })
+
+  it('waits no longer than its bound, and ends by its signal', async () => {
+    const calls = server([description('CREATING')])
+    await expect(waitActive(calls, 'Readings', { ...o, longestMs: 150 })).rejects.toMatchObject({
+      code: 'SLUICE_SERVER',
+    })
+    const stop = new AbortController()
+    const waiting = waitActive(calls, 'Readings', { signal: stop.signal })
+    stop.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+  })
+
+  it('deletes and waits until it is gone; a protected table stays', async () => {
+    const calls = server([description('ACTIVE'), description('DELETING'), null])
+    await deleteTable(calls, 'Readings', o)
+    expect(calls.asked.map(([operation]) => operation)).toEqual([
+      'DescribeTable',
+      'DeleteTable',
+      'DescribeTable',
+      'DescribeTable',
+    ])
+    const guarded = server([description('ACTIVE', { DeletionProtectionEnabled: true })])
+    await expect(deleteTable(guarded, 'Readings', o)).rejects.toMatchObject({ code: 'SLUICE_USAGE' })
+    expect(guarded.asked).toHaveLength(1)
+  })
+})
+
+describe('loadableTable', () => {
+  it('takes the table that is there, and refuses another key than it has', async () => {
+    const calls = server([description('ACTIVE')])
+    const found = await loadableTable(calls, { table: 'Readings', options: {} }, o)
+    expect(found).toMatchObject({ created: false, table: { name: 'Readings' } })
+    await expect(
+      loadableTable(calls, { table: 'Readings', options: { createTable: true, partitionKey: 'id:S' } }, o),
+    ).rejects.toMatchObject({ code: 'SLUICE_USAGE', message: 'the key of Readings is sensor:S, time:N, not id:S' })
+  })
+
+  it('makes the missing one only where it is asked to, with a key', async () => {
+    const missing = server([null])
+    await expect(loadableTable(missing, { table: 'Readings', options: {} }, o)).rejects.toMatchObject({
+      code: 'SLUICE_NOT_FOUND',
+    })
+    await expect(
+      loadableTable(missing, { table: 'Readings', options: { createTable: true } }, o),
+    ).rejects.toMatchObject({
+      code: 'SLUICE_USAGE',
+    })
+    expect(missing.asked.every(([operation]) => operation === 'DescribeTable')).toBe(true)
+    const calls = server([null, description('CREATING'), description('ACTIVE')])
+    const options = { createTable: true, partitionKey: 'sensor:S', sortKey: 'time:N' }
+    expect(await loadableTable(calls, { table: 'Readings', options }, o)).toMatchObject({
+      created: true,
+      table: { status: 'ACTIVE' },
+    })
+  })
+})
