@@ -1,10 +1,10 @@
-import type { Batch, CsvShape } from '../../core/batch.ts'
+import type { CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import type { CopyIn } from './copy-in.ts'
 import type { RowPlace } from '../../core/batch.ts'
 
 /** Bytes that were handed to a COPY, with the batch that they stand for. */
 export interface SentBatch {
-  readonly batch: Exclude<Batch, { form: 'bytes' }>
+  readonly batch: CsvBatch | RowsBatch
   readonly bytes: Uint8Array
   readonly shape: CsvShape
 }

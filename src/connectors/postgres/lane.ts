@@ -3,6 +3,7 @@ import type { Batch, CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import type { Extent, Receipt } from '../../core/job.ts'
 import type { Lane } from '../../core/ports.ts'
 import { encodeCopyRows } from '../../formats/csv/csv-encoder.ts'
+import { withArrayLiterals } from './array-literal.ts'
 import type { PgConnection } from './connection.ts'
 import { CopyIn } from './copy-in.ts'
 import { sqlState } from './errors.ts'
@@ -66,10 +67,10 @@ export class PostgresLane implements Lane {
     if (batch.form === 'bytes' || batch.form === 'columns')
       throw new SluiceError('SLUICE_INTERNAL', `PostgreSQL takes rows, not ${batch.form}`)
     if (this.#known) return
-    const sent = this.#encode(batch)
-    const columns = this.#columnsFor(sent)
+    const columns = this.#columnsFor(batch)
+    const sent = this.#encode(batch.form === 'rows' ? withArrayLiterals(batch, columns) : batch)
     const shape = sent.shape
-    const bad = this.#settings.load.check(batch, sent, columns)
+    const bad = this.#settings.load.check(sent.batch, sent, columns)
     if (bad !== null)
       throw new SluiceError(bad.code, bad.reason, {
         where: { ...placeOf({ sent, index: bad.recordIndex }), column: batch.columns[bad.columnIndex] },
@@ -133,10 +134,11 @@ export class PostgresLane implements Lane {
   }
 
   /** A later file's columns may match no longer: it is named, by its first row. */
-  #columnsFor(sent: SentBatch): readonly TableColumn[] {
+  #columnsFor(batch: CsvBatch | RowsBatch): readonly TableColumn[] {
     try {
-      return this.#settings.load.columnsFor(sent.batch.columns)
+      return this.#settings.load.columnsFor(batch.columns)
     } catch (error) {
+      const sent = { batch, bytes: new Uint8Array(0), shape: ROWS_SHAPE }
       throw error instanceof SluiceError ? error.at(placeOf({ sent, index: 0 })) : error
     }
   }
