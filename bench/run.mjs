@@ -8,10 +8,12 @@ import { stopAll } from './services.mjs'
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const NAMES = {
   load: 'S3 → PostgreSQL',
+  unload: 'PostgreSQL → S3',
+  parts: 'Parts in flight while they are made',
   checks: 'Values that COPY would alter',
   scanner: 'The boundary scanner',
   bytes: 'A file to S3 and back',
-  link: 'Parts in flight',
+  link: 'Parts in flight of a file',
   startup: 'Start-up',
   memory: 'Memory',
 }

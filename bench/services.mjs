@@ -32,23 +32,28 @@ export function freePort() {
 }
 
 /** PostgreSQL 15 with Debian's defaults, save for fsync, which measures the disk. */
-export async function startPostgres(folder) {
+export async function startPostgres(folder, { tls = false } = {}) {
   const bin = debianPostgresFolder()
   const port = await freePort()
   const data = join(folder, 'pg')
   mkdirSync(data)
   sh(`chown postgres ${data}`)
   sh(`su postgres -c "${bin}/initdb -D ${data} -U postgres -A trust --locale=C.UTF-8"`)
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c max_wal_size=8GB -c shared_buffers=512MB`
+  if (tls) {
+    sh(
+      `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout ${data}/server.key -out ${data}/server.crt 2>/dev/null; chmod 600 ${data}/server.key; chown postgres ${data}/server.*`,
+    )
+  }
+  const settings = `${tls ? '-c ssl=on ' : ''}-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c max_wal_size=8GB -c shared_buffers=512MB`
   sh(`su postgres -c "${bin}/pg_ctl -D ${data} -o '${settings}' -l ${data}/log -w start" >/dev/null`)
   cleanups.push(() => sh(`su postgres -c "${bin}/pg_ctl -D ${data} -m immediate stop" >/dev/null`))
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres${tls ? '?sslmode=disable' : ''}`
   return {
     url,
     port,
-    psql: (sql) => sh(`psql -X -q -At -v ON_ERROR_STOP=1 ${url} -c "${sql}"`),
+    psql: (sql) => sh(`psql -X -q -At -v ON_ERROR_STOP=1 '${url}' -c "${sql}"`),
     data,
-    version: sh(`psql -X -At ${url} -c 'show server_version'`),
+    version: sh(`psql -X -At '${url}' -c 'show server_version'`),
   }
 }
 
