@@ -29,6 +29,7 @@ export type CommandName =
   | 'jobs'
   | 'show'
   | 'resume'
+  | 'table'
   | 'dev'
   | 'demo'
   | 'completion'
@@ -38,7 +39,6 @@ export type CommandName =
 export const NOT_YET_COMMANDS: Readonly<Record<string, string>> = {
   'retry-rejects': 'load the mended rejects of a job',
   compare: 'the three experiments on your own machines',
-  table: 'create, describe, delete DynamoDB tables',
   pg: 'aws_s3 functions for a PostgreSQL that is not Aurora',
   uploads: 'list and abort orphaned multipart uploads',
   worker: 'work on queued jobs',
@@ -47,7 +47,7 @@ export const NOT_YET_COMMANDS: Readonly<Record<string, string>> = {
 }
 
 const URLS =
-  'A URL is ./file, file:///…, - (standard stream), https://…, s3://bucket/key, s3://bucket/prefix/, s3://bucket/glob-*, or postgres://user@host/db?table=schema.table.'
+  'A URL is ./file, file:///…, - (standard stream), https://…, s3://bucket/key, s3://bucket/prefix/, s3://bucket/glob-*, postgres://user@host/db?table=schema.table, or dynamodb://region/Table.'
 
 /** Every command that is built, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -173,6 +173,22 @@ export const COMMANDS: readonly CommandSpec[] = [
       { about: 'go on', command: 'sluice resume 20261202-141500-3f9a2c' },
       { about: 'with its result for a program', command: 'sluice resume 20261202-141500-3f9a2c --json' },
       { about: 'without a word', command: 'sluice resume 20261202-141500-3f9a2c -q' },
+    ],
+  },
+  {
+    name: 'table',
+    summary: 'DynamoDB tables: create, describe or delete one',
+    operands: ['ACTION', 'URL'],
+    required: 2,
+    details:
+      'ACTION is create, describe or delete. create wants --partition-key, is on demand, and waits until the table is there. delete asks, or wants --yes.',
+    examples: [
+      {
+        about: 'a table with a key of two attributes',
+        command: 'sluice table create dynamodb:///Readings --partition-key sensor:S --sort-key time:N',
+      },
+      { about: 'keys, billing and size', command: 'sluice table describe dynamodb://eu-west-1/Readings' },
+      { about: 'a table and all that is in it', command: 'sluice table delete dynamodb:///Readings --yes' },
     ],
   },
   {

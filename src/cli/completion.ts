@@ -13,6 +13,7 @@ export function renderCompletion(shell: Shell): string {
 /** Words for the first operand, where they are known. */
 function operandWords(spec: CommandSpec): readonly string[] {
   if (spec.name === 'completion') return SHELLS
+  if (spec.name === 'table') return ['create', 'describe', 'delete', 'dynamodb://']
   return spec.name === 'help' ? COMMANDS.map((command) => command.name) : []
 }
 

@@ -15,6 +15,7 @@ export interface OwnSettings {
   readonly newJob?: boolean
   readonly stateDir?: string
   readonly dryRun?: boolean
+  readonly queryFile?: string
   readonly rows?: number
   readonly full?: boolean
   readonly ddl?: 'postgres'

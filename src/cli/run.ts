@@ -14,6 +14,7 @@ import { EXIT } from './exit-code.ts'
 import { reportFailure } from './failure.ts'
 import { Interruption } from './interruption.ts'
 import { checkOperands, type ParsedLine, parseFlags } from './parse-flags.ts'
+import { withQueryFile } from './query-file.ts'
 
 /** Each command is loaded when it is run, and not before. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<{ readonly run: RunCommand }>>> = {
@@ -26,6 +27,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<{ readonly run: RunCom
   jobs: () => import('./commands/jobs.ts'),
   show: () => import('./commands/show.ts'),
   resume: () => import('./commands/resume.ts'),
+  table: () => import('./commands/table.ts'),
   dev: () => import('./commands/dev.ts'),
   demo: () => import('./commands/demo.ts'),
   completion: () => import('./commands/completion.ts'),
@@ -75,7 +77,8 @@ function createContext(
   rest: Pick<CommandContext, 'version' | 'interruption'>,
 ): CommandContext {
   const { env } = process
-  const { options, own } = splitSettings(spec, mergeSettings(spec, parsed.values, { cwd: process.cwd(), env }))
+  const { options: given, own } = splitSettings(spec, mergeSettings(spec, parsed.values, { cwd: process.cwd(), env }))
+  const options = withQueryFile(given, own)
   const { screen, style, outStyle } = createScreen(own, env)
   rest.interruption.notify((name) => {
     screen.print('warn', `${style.yellow('stopping:')} ${name} came; once more ends it at once`)
