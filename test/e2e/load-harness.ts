@@ -35,6 +35,7 @@ export interface LoadHarness {
   ): Promise<{ child: ReturnType<typeof startCli>; end: Promise<Ended> }>
   /** Kills a load when rows of it have reached the server; what it had said by then, and its id. */
   killInMidLoad(words: readonly string[], o?: CliOptions): Promise<Ended & { id: string }>
+  /** Id of the one job of the state folder; empty where none began. */
   onlyJob(): Promise<string>
   /** Waits until no backend of ours is left: what it did is decided. */
   settled(): Promise<void>
@@ -122,7 +123,7 @@ export function loadHarness(): LoadHarness {
     onlyJob: async () => {
       const { stdout } = await cli(['jobs', '--json'], harness.options())
       const { jobs } = JSON.parse(stdout) as { jobs: { jobId: string }[] }
-      expect(jobs).toHaveLength(1)
+      expect(jobs.length).toBeLessThan(2)
       return jobs[0]?.jobId ?? ''
     },
     settled: async () => {
