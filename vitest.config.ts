@@ -15,6 +15,7 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests look at signals, exit codes and memory.
     pool: 'forks',
+    execArgv: ['--import', new URL('./test/support/typescript-threads.mjs', import.meta.url).href],
     allowOnly: false,
     passWithNoTests: false,
     restoreMocks: true,

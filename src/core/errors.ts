@@ -135,6 +135,10 @@ export const ERROR_RULES = {
     'check --quote; raise --max-memory if the row is right',
   ),
   SLUICE_JSON: input('a line that is not a JSON object', 'mend the line'),
+  SLUICE_PARQUET: input(
+    'a Parquet file is broken or holds what cannot be read, or columns cannot be written as one',
+    'make the file anew; for a file that another program can read, please report it',
+  ),
   SLUICE_COLUMN_MISSING: usage(
     'a column is in the source and not in the table, or the other way round',
     'use --select or --rename',

@@ -1,0 +1,49 @@
+/* The thread that turns columns into the bytes of one row group. It shares nothing with the program: what goes wrong in it, or ends it, is told. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { Compression, Table, WriterPropertiesBuilder, wasmMemory, writeParquet } from 'parquet-wasm'
+import type { WriterProperties } from 'parquet-wasm'
+import { toArrowStream } from './arrow-ipc.ts'
+import type { EncodeAnswer, EncodeRequest, ParquetCodec } from './encode-message.ts'
+
+const CODECS: Readonly<Record<ParquetCodec, Compression>> = {
+  snappy: Compression.SNAPPY,
+  zstd: Compression.ZSTD,
+  gzip: Compression.GZIP,
+  // LZ4 without a suffix is Hadoop's own framing, which the format has given up (Compression.md, "LZ4_RAW").
+  lz4: Compression.LZ4_RAW,
+  brotli: Compression.BROTLI,
+  none: Compression.UNCOMPRESSED,
+}
+/** More rows than any batch has: a batch is one row group. */
+const ALL_ROWS = 2 ** 31 - 1
+
+const { codec, dictionary } = workerData as { codec: ParquetCodec; dictionary: boolean }
+
+function properties(): WriterProperties {
+  return new WriterPropertiesBuilder()
+    .setCompression(CODECS[codec])
+    .setDictionaryEnabled(dictionary)
+    .setMaxRowGroupSize(ALL_ROWS)
+    .build()
+}
+
+function encode({ names, vectors, rows }: EncodeRequest): EncodeAnswer {
+  const file = writeParquet(Table.fromIPCStream(toArrowStream(names, vectors, rows)), properties())
+  return { file, wasmBytes: memoryBytes() }
+}
+
+function memoryBytes(): number {
+  const { buffer } = wasmMemory() as unknown as { buffer: ArrayBuffer }
+  return buffer.byteLength
+}
+
+parentPort?.on('message', (request: EncodeRequest) => {
+  try {
+    const answer = encode(request)
+    parentPort?.postMessage(answer, 'file' in answer ? [answer.file.buffer as ArrayBuffer] : [])
+  } catch (error) {
+    // After a trap the instance may be in any state: the thread is not used again.
+    const fatal = error instanceof Error && error.name === 'RuntimeError'
+    parentPort?.postMessage({ error: String(error), fatal } satisfies EncodeAnswer)
+  }
+})
