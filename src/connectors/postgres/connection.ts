@@ -346,6 +346,8 @@ function shorten(sql: string): string {
 }
 
 async function end(client: pg.Client): Promise<void> {
+  // pg would wait for an event that has been.
+  if (socketOf(client).destroyed) return
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)

@@ -10,6 +10,7 @@ import { createTableSql } from './ddl.ts'
 import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
 import { quoteTable } from './quote.ts'
 import { createPostgresSink } from './sink.ts'
+import { createPostgresSource } from './source.ts'
 import { describeTable } from './table.ts'
 import { loadableTable, missingTableSql } from './table-target.ts'
 import type { TableReference } from './table-reference.ts'
@@ -25,6 +26,7 @@ export const postgresConnector: Connector = {
       : 'a query is read by COPY TO STDOUT, in one stream',
   writesBy: ({ commit = 'job', mode = 'append' }) =>
     `rows go into a table by COPY FROM STDIN; --mode ${mode}, --commit ${commit}`,
+  openSource: createPostgresSource,
   openSink: createPostgresSink,
   planSql,
   describeTable: reportTable,

@@ -5,6 +5,8 @@ export interface PgErrorContext {
   readonly while: string
   /** Whether rows may have moved already: a connection that is refused now is a server that went away. */
   readonly rowsMoved?: boolean
+  /** What a role has to be granted on a table for this; default: INSERT, SELECT. */
+  readonly privilege?: 'SELECT'
 }
 
 /** Row values in a DETAIL are the user's own data and help; more than this many characters of them do not. */
@@ -180,18 +182,18 @@ function fromServer(error: ServerError, o: PgErrorContext): SluiceError {
   const message = `${o.while}: ${parts.join(': ')} (SQLSTATE ${error.code})`
   const hint =
     meaning.hint ??
-    grantHint(error) ??
+    grantHint(error, o.privilege ?? 'INSERT, SELECT') ??
     constraintHint(error) ??
     (error.hint ? cut(error.hint, LONGEST_DETAIL) : undefined)
   return build({ ...meaning, ...(hint === undefined ? {} : { hint }) }, message, { cause: error, column: error.column })
 }
 
 /** A role that lacks a privilege is told what to ask for; PostgreSQL names the table only where it knows it. */
-function grantHint(error: ServerError): string | undefined {
+function grantHint(error: ServerError, privilege: string): string | undefined {
   if (error.code !== '42501') return undefined
-  if (!error.table) return 'ask the owner for GRANT INSERT, SELECT on the table and GRANT USAGE on its schema'
+  if (!error.table) return `ask the owner for GRANT ${privilege} on the table and GRANT USAGE on its schema`
   const table = error.schema ? `${error.schema}.${error.table}` : error.table
-  return `ask the owner for GRANT INSERT, SELECT ON ${table}`
+  return `ask the owner for GRANT ${privilege} ON ${table}`
 }
 
 function constraintHint(error: ServerError): string | undefined {

@@ -68,14 +68,20 @@ const KINDS: Readonly<Record<string, TableDescription['kind']>> = {
   f: 'foreign',
 }
 
+const HINTS = { load: '--create makes the table', read: 'psql -c \\d lists tables and views' }
+
 /**
  * Everything that loading into (or reading from) a table needs to know of it.
  *
  * @throws SLUICE_NOT_FOUND with the nearest name; SLUICE_AMBIGUOUS
  */
-export async function describeTable(connection: PgConnection, reference: TableReference): Promise<TableDescription> {
+export async function describeTable(
+  connection: PgConnection,
+  reference: TableReference,
+  use: 'load' | 'read' = 'load',
+): Promise<TableDescription> {
   const found = await findTable(connection, reference)
-  if (found === null) throw await notFound(connection, reference)
+  if (found === null) throw await notFound(connection, reference, use)
   const [columns, keys, foreign, triggers] = [
     await readColumns(connection, found.oid),
     await readKeys(connection, found.oid),
@@ -136,19 +142,24 @@ export function requireLoadable(table: TableDescription): void {
   })
 }
 
-async function notFound(connection: PgConnection, reference: TableReference): Promise<SluiceError> {
+async function notFound(
+  connection: PgConnection,
+  reference: TableReference,
+  use: 'load' | 'read',
+): Promise<SluiceError> {
   const rows = await connection.query<{ schema: string; name: string; visible: boolean }>(
     `SELECT n.nspname AS schema, c.relname AS name, pg_catalog.pg_table_is_visible(c.oid) AS visible
        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-      WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+      WHERE c.relkind = ANY($1::"char"[]) AND NOT c.relispartition AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
       ORDER BY 1, 2 LIMIT 10000`,
+    [use === 'load' ? ['r', 'p', 'f'] : Object.keys(KINDS)],
   )
   const asked = formatReference(reference)
   const sameName = rows.find((row) => row.name.toLowerCase() === reference.table.name.toLowerCase())
   const spelled = rows.map((row) => (reference.schema === null && row.visible ? row.name : `${row.schema}.${row.name}`))
   const likely = sameName === undefined ? nearest(asked, spelled) : `${sameName.schema}.${sameName.name}`
   return new SluiceError('SLUICE_NOT_FOUND', `no table ${asked} in the database ${connection.client.database ?? ''}`, {
-    hint: likely === null ? '--create makes the table' : `did you mean ${likely}? --create makes the table`,
+    hint: [likely === null ? '' : `did you mean ${likely}?`, HINTS[use]].filter(Boolean).join(' '),
   })
 }
 

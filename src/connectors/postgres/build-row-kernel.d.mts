@@ -1,0 +1,2 @@
+/** The text of row-kernel.ts. */
+export function rowKernelSource(): Promise<string>

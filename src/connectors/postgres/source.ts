@@ -1,0 +1,193 @@
+import { availableParallelism } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Batch, BatchForm, CsvShape } from '../../core/batch.ts'
+import { SluiceError, toSluiceError } from '../../core/errors.ts'
+import { START } from '../../core/job.ts'
+import type { Partition, Position } from '../../core/job.ts'
+import type { Abortable, Source, SourceReadOptions } from '../../core/ports.ts'
+import { backoffMs } from '../../core/retry.ts'
+import type { Schema } from '../../core/schema.ts'
+import type { EndpointRequest } from '../connector.ts'
+import { openSourceState } from './source-state.ts'
+import type { SourceState } from './source-state.ts'
+import { planTable } from './source-plan.ts'
+import { readPartition } from './read-partition.ts'
+import { requireDistinct } from './source-table.ts'
+import { onlyStatement } from './query.ts'
+import type { TableReference } from './table-reference.ts'
+import { neutralTypeOf } from './type-map.ts'
+import { parsePostgresUrl } from './url.ts'
+import type { PostgresTarget } from './url.ts'
+
+/** Readers by default: the server needs a core for each, too. */
+const MOST_READERS = 4
+/** Kinds of tables whose rows have no order of their own. */
+const UNORDERED: readonly string[] = ['table', 'partitioned', 'materialized-view']
+
+/** What is read: a table, or what one statement gives. */
+export type SourceSubject =
+  { readonly kind: 'table'; readonly reference: TableReference } | { readonly kind: 'query'; readonly sql: string }
+
+/**
+ * A table, view or query as a source. Nothing is connected to yet.
+ *
+ * @throws SLUICE_USAGE unless exactly one of `?table=` and a query of one statement is given; what is wrong with the URL
+ */
+export function createPostgresSource(request: EndpointRequest): Promise<Source> {
+  const target = parsePostgresUrl(request.url, request.env)
+  const { query, delimiter = ',' } = request.options
+  if (query !== undefined && target.table !== null)
+    throw new SluiceError('SLUICE_USAGE', `${target.url} names a table, and there is a query too`, {
+      hint: 'leave out ?table=, or --query and --query-file',
+    })
+  if (query === undefined && target.table === null)
+    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, {
+      hint: 'add ?table=schema.table, or give --query or --query-file',
+    })
+  if (delimiter.length !== 1 || delimiter > '\x7f' || /["\r\n\0]/.test(delimiter))
+    throw new SluiceError('SLUICE_USAGE', `${JSON.stringify(delimiter)} can be no delimiter`, {
+      hint: 'one ASCII character, and neither a quote nor a line end',
+    })
+  const subject: SourceSubject =
+    target.table === null
+      ? { kind: 'query', sql: onlyStatement(query ?? '') }
+      : { kind: 'table', reference: target.table }
+  const shape: CsvShape = { delimiter, quote: '"', escape: '"' }
+  return Promise.resolve(new PostgresSource(request, { target, subject, shape }))
+}
+
+interface SourceSetup {
+  readonly target: PostgresTarget
+  readonly subject: SourceSubject
+  readonly shape: CsvShape
+}
+
+/** Reads one snapshot by several connections: a table in ranges of ctids, anything else as one stream. */
+class PostgresSource implements Source {
+  readonly forms: readonly BatchForm[] = ['csv', 'rows']
+  readonly replayable = true
+  readonly restarts = true
+  readonly readers = Math.min(MOST_READERS, availableParallelism())
+  readonly #request: EndpointRequest
+  readonly #setup: SourceSetup
+  #opening: Promise<SourceState> | null = null
+  #state: SourceState | null = null
+  #bytesRead = 0
+  #closed: Promise<void> | null = null
+
+  constructor(request: EndpointRequest, setup: SourceSetup) {
+    this.#request = request
+    this.#setup = setup
+  }
+
+  get unordered(): boolean {
+    return this.#setup.subject.kind === 'table' && UNORDERED.includes(this.#state?.table?.kind ?? 'table')
+  }
+
+  async describe(o: Abortable): Promise<Schema> {
+    const { columns } = await this.#open(o.signal)
+    return {
+      columns: columns.map((column) => ({
+        name: column.name,
+        type: neutralTypeOf(column.baseTypeOid, column.element !== null),
+        nativeType: column.type,
+        nullable: column.nullable,
+      })),
+      named: true,
+      typed: true,
+    }
+  }
+
+  async plan(o: Abortable): Promise<readonly Partition[]> {
+    const { snapshot, found, table } = await this.#open(o.signal)
+    const { url } = this.#setup.target
+    if (table === null || found === null) return [{ id: 'query/0001', url, bytes: null, rows: null, state: null }]
+    return planTable(table, { ...found, version: snapshot.main.version, url })
+  }
+
+  async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
+    o.signal.throwIfAborted()
+    const state = await this.#open(o.signal)
+    if (o.form !== 'csv') requireDistinct(state.columns)
+    let position = o.from ?? START
+    let [failures, progressMs] = [0, performance.now()]
+    const count = this.#counter(partition, position)
+    for (;;) {
+      try {
+        for await (const batch of readPartition(state, partition, { ...this.#setup, ...o, from: position })) {
+          position = batch.end
+          count(position)
+          yield batch
+          failures = 0
+          progressMs = performance.now()
+        }
+        if (o.until === undefined) count(null)
+        return
+      } catch (thrown) {
+        o.signal.throwIfAborted()
+        const error = this.#placed(thrown, partition)
+        if (!error.retryable) throw error
+        const waitMs = backoffMs(failures, error.code === 'SLUICE_THROTTLED')
+        if (performance.now() + waitMs - progressMs > this.#request.retryForMs) throw error
+        failures += 1
+        this.#request.reporter.retried({ throttled: error.code === 'SLUICE_THROTTLED' })
+        await delay(waitMs, undefined, { signal: o.signal }).catch(() => o.signal.throwIfAborted())
+      }
+    }
+  }
+
+  bytesRead(): number {
+    return this.#bytesRead
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end()
+    return this.#closed
+  }
+
+  async #end(): Promise<void> {
+    const state = await this.#opening?.catch(() => null)
+    await state?.snapshot.close()
+  }
+
+  #open(signal: AbortSignal): Promise<SourceState> {
+    if (this.#closed !== null) throw new SluiceError('SLUICE_INTERNAL', 'the source is closed')
+    if (this.#opening === null) {
+      const { target, subject } = this.#setup
+      const { retryForMs, options } = this.#request
+      const opening = openSourceState(target, subject, { signal, retryForMs, timeZone: options.timeZone })
+      this.#opening = opening
+      opening.then(
+        (state) => {
+          this.#state = state
+        },
+        () => {
+          if (this.#opening === opening) this.#opening = null
+        },
+      )
+    }
+    return this.#opening
+  }
+
+  #placed(thrown: unknown, partition: Partition): SluiceError {
+    return toSluiceError(thrown).at({ url: this.#setup.target.url, partition: partition.id })
+  }
+
+  /**
+   * Counts what a read has taken: of a table's bytes on disk the share that its rows are, of anything else what came over the wire. Told null at the
+   * partition's end.
+   */
+  #counter(partition: Partition, from: Position): (position: Position | null) => void {
+    const takenAt = ({ byte, row }: Position): number =>
+      partition.bytes === null || !partition.rows
+        ? byte
+        : Math.max(byte, partition.bytes * Math.min(1, row / partition.rows))
+    let taken = takenAt(from)
+    return (position) => {
+      const now = Math.max(taken, Math.round(position === null ? (partition.bytes ?? 0) : takenAt(position)))
+      this.#bytesRead += now - taken
+      taken = now
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import type { Value } from '../../core/batch.ts'
+import { parseArray } from './array-text.ts'
+import type { ArrayValue } from './array-text.ts'
+
+/** A column's type, as far as its text is concerned. OIDs are of base types, as in pg_type.dat. */
+export interface TextType {
+  readonly baseTypeOid: number
+  readonly element: { readonly typeOid: number } | null
+}
+
+type Convert = (text: string) => Value
+
+const BOOL = 16
+const BYTEA = 17
+const JSON_TYPE = 114
+const JSONB = 3802
+const TIMESTAMP = 1114
+const TIMESTAMPTZ = 1184
+const BOX = 603
+/** int2, int4, int8, oid, float4, float8, numeric. */
+const NUMBERS = new Set([20, 21, 23, 26, 700, 701, 1700])
+
+/** How the text of a column's values (as our sessions have it: ISO dates, hex bytea, shortest floats that are exact) becomes Values. */
+export function converterOf(type: TextType): Convert {
+  const { element } = type
+  if (element === null) return scalarConverter(type.baseTypeOid)
+  const json = jsonConverter(element.typeOid)
+  const delimiter = element.typeOid === BOX ? ';' : ','
+  return (text) => {
+    const array = parseArray(text, delimiter)
+    return array === null ? text : { kind: 'json', text: arrayJson(array, json) }
+  }
+}
+
+function scalarConverter(oid: number): Convert {
+  if (NUMBERS.has(oid)) return numberOf
+  switch (oid) {
+    case BOOL:
+      return (text) => (text === 't' ? true : text === 'f' ? false : text)
+    case BYTEA:
+      return (text) => (text.startsWith('\\x') ? new Uint8Array(Buffer.from(text.slice(2), 'hex')) : text)
+    case JSON_TYPE:
+    case JSONB:
+      return (text) => ({ kind: 'json', text: onOneLine(text) })
+    case TIMESTAMP:
+    case TIMESTAMPTZ:
+      return isoTime
+    default:
+      return (text) => text
+  }
+}
+
+/** NaN and the infinities are no numbers of JSON. */
+function numberOf(text: string): Value {
+  const last = text.charCodeAt(text.length - 1)
+  return last >= 48 && last <= 57 ? { kind: 'number', text } : text
+}
+
+/** `2020-01-02 03:04:05.5+05:30` as ISO 8601 has it, +00 as Z; infinity and years before Christ stay as they are. */
+function isoTime(text: string): string {
+  const parts = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(?:([+-]\d\d)(:\d\d(?::\d\d)?)?)?$/.exec(text)
+  if (parts === null) return text
+  const [, date, time, hours, minutes] = parts
+  const zone = hours === undefined ? '' : hours === '+00' && minutes === undefined ? 'Z' : hours + (minutes ?? ':00')
+  return `${date}T${time}${zone}`
+}
+
+/** An element as JSON text. */
+function jsonConverter(oid: number): (text: string) => string {
+  const convert = scalarConverter(oid)
+  return (text) => {
+    const value = convert(text)
+    if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value)
+    if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'))
+    return value === null || value === undefined ? 'null' : value.text
+  }
+}
+
+function arrayJson(array: readonly ArrayValue[], json: (text: string) => string): string {
+  const items = array.map((item) =>
+    item === null ? 'null' : typeof item === 'string' ? json(item) : arrayJson(item, json),
+  )
+  return `[${items.join(',')}]`
+}
+
+/** A json value keeps the line ends that it was written with; outside its strings they mean nothing, and inside none can be. */
+function onOneLine(text: string): string {
+  return /[\n\r]/.test(text) ? text.replace(/[ \t]*[\n\r]+[ \t\n\r]*/g, ' ') : text
+}
