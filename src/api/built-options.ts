@@ -9,11 +9,6 @@ import type { CopyOptions } from '../core/options.ts'
 export function requireBuilt(options: CopyOptions): void {
   const { mode } = options
   if (mode !== undefined && mode !== 'append' && mode !== 'truncate') throw notYet(`--mode ${mode}`)
-  for (const flag of ['sourceFormat', 'sinkFormat'] as const) {
-    const format = options[flag]
-    if (format === 'dynamodb-json')
-      throw notYet(`${flag === 'sourceFormat' ? '--source-format' : '--sink-format'} ${format}`)
-  }
   if (options.sourceCompression === 'bzip2' || options.sinkCompression === 'bzip2') throw notYet('bzip2')
   if (options.sinkCompression === 'zip') throw notYet('--sink-compression zip')
   if (options.mode === 'truncate' && options.yes !== true)

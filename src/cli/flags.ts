@@ -3,7 +3,6 @@ import { type Flag, flag, type FlagGroup } from './flag.ts'
 import * as v from './flag-values.ts'
 
 const FORMATS = ['csv', 'tsv', 'jsonl', 'parquet', 'dynamodb-json', 'raw']
-const FORMATS_NOT_YET = ['dynamodb-json']
 const COMPRESSIONS = ['none', 'gzip', 'zstd', 'bzip2', 'zip']
 
 const COPIES: readonly CommandName[] = ['copy', 'plan']
@@ -25,11 +24,11 @@ const later = (group: FlagGroup, commands: readonly CommandName[], spellings: re
 export const FLAGS: readonly Flag[] = [
   flag('source-format FORMAT', 'format of the source, where name and bytes do not tell', {
     ...f('format', READERS),
-    value: v.choice(FORMATS, FORMATS_NOT_YET),
+    value: v.choice(FORMATS),
   }),
   flag('sink-format FORMAT', 'format of the sink, where its name does not tell', {
     ...f('format', PAIRS),
-    value: v.choice(FORMATS, FORMATS_NOT_YET),
+    value: v.choice(FORMATS),
   }),
   flag('source-compression NAME', 'compression of the source; magic bytes tell by default', {
     ...f('format', READERS),

@@ -152,6 +152,8 @@ export interface FormatEncoder {
   encode(batch: Batch): Uint8Array
   /** What closes the file; the header, too, if no row came. */
   end(): Uint8Array
+  /** How many values were written whose type the format does not have, by that type (`SS`, `NS`, `BS`, `B`): sets as arrays, binary as text. */
+  lost?(): ReadonlyMap<string, number>
 }
 
 // ---- sources and sinks --------------------------------------------------------------------------------------------
@@ -257,8 +259,10 @@ export interface Sink {
    * Read after `prepare`.
    */
   readonly extentBytes: { readonly target: number; readonly exact: boolean; readonly rows?: number | undefined }
-  /** Whether it wants a type of every column: those that have none are inferred before `prepare`. */
+  /** Whether it wants a type of every column whose values carry none: those that have none are inferred before `prepare`. */
   readonly wantsTypes?: boolean | undefined
+  /** Looks at the target before any row is read: the schema with the types that the target itself decides (its key's). */
+  meet?(schema: Schema, o: Abortable): Promise<Schema>
   /** Checks and makes ready; nothing visible is changed that abort could not undo. */
   prepare(plan: SinkPlan, o: Abortable): Promise<void>
   /** What earlier runs left that counts: receipts of extents that need not be written again. */

@@ -52,8 +52,11 @@ export async function openReader(format: FormatName, options: CopyOptions, url: 
       return createJsonLinesReader(text)
     }
     case 'parquet':
-    case 'dynamodb-json':
       throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url } })
+    case 'dynamodb-json': {
+      const { createDynamoJsonReader } = await import('../../formats/dynamodb-json/dynamodb-json-reader.ts')
+      return createDynamoJsonReader(text)
+    }
     case 'raw':
       throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
         where: { url },
@@ -90,8 +93,11 @@ export async function openEncoder(format: FormatName, columns: readonly string[]
       return createJsonLinesEncoder({ columns })
     }
     case 'parquet':
-    case 'dynamodb-json':
       throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url } })
+    case 'dynamodb-json': {
+      const { createDynamoJsonEncoder } = await import('../../formats/dynamodb-json/dynamodb-json-encoder.ts')
+      return createDynamoJsonEncoder()
+    }
     case 'raw':
       throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
         where: { url },

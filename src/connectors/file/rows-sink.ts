@@ -19,6 +19,14 @@ import type { OutputTarget } from './output-target.ts'
 /** Source bytes of an extent: a unit of work between two looks at the signal. */
 const EXTENT_BYTES = 4 * 1024 * 1024
 
+/** Types of DynamoDB that CSV and JSON have no form of, as a warning names them. */
+const LOST_TYPES: Readonly<Record<string, string>> = {
+  SS: 'string sets became arrays',
+  NS: 'number sets became arrays',
+  BS: 'binary sets became arrays of base64',
+  B: 'binary values became base64',
+}
+
 interface Compressor {
   write(bytes: Uint8Array): Promise<readonly Uint8Array[]>
   end(): Promise<readonly Uint8Array[]>
@@ -43,6 +51,8 @@ class RowsSink implements Sink {
   readonly #target: OutputTarget
   readonly #format: FormatName
   readonly #compression: CompressionName
+  /** Whether each row has the same columns: not in JSON, where a row says its own names. */
+  readonly #fixed: boolean
   #encoder: FormatEncoder | null = null
   #compressor: Compressor | null = null
   #columns: readonly string[] = []
@@ -57,7 +67,8 @@ class RowsSink implements Sink {
     this.#target = how.target
     this.#format = how.format
     this.#compression = how.compression
-    this.forms = request.raw ? ['bytes'] : how.format === 'jsonl' ? ['rows'] : ['csv', 'rows']
+    this.#fixed = how.format !== 'jsonl' && how.format !== 'dynamodb-json'
+    this.forms = request.raw ? ['bytes'] : this.#fixed ? ['csv', 'rows'] : ['rows']
   }
 
   async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
@@ -100,6 +111,7 @@ class RowsSink implements Sink {
     if (this.#skipped) return { outputs: [], lost: [] }
     if (this.#output === null) {
       if (this.#encoder !== null) await this.#send(this.#encoder.end(), o)
+      this.#tellLostTypes()
       if (this.#compressor !== null) await this.#target.write(await this.#compressor.end(), o)
       this.#output = this.#withRows(await this.#target.complete(sealedToJson(receipts), o), receipts)
     }
@@ -135,7 +147,17 @@ class RowsSink implements Sink {
     }
     if (this.#encoder === null || batch.form === 'columns')
       throw new SluiceError('SLUICE_INTERNAL', 'rows before the sink was prepared, or in columns')
-    if (rowCount(batch) > 0) await this.#send(this.#encoder.encode(alignColumns(batch, this.#columns)), o)
+    if (rowCount(batch) === 0) return
+    await this.#send(this.#encoder.encode(this.#fixed ? alignColumns(batch, this.#columns) : batch), o)
+  }
+
+  /** One warning of all values that lost their type, where the source is one that has such types. */
+  #tellLostTypes(): void {
+    const { sourceUrl, options, context } = this.#request
+    if (!/^dynamodb:/i.test(sourceUrl) && options.sourceFormat !== 'dynamodb-json') return
+    const lost = [...(this.#encoder?.lost?.() ?? [])].map(([type, count]) => `${count} ${LOST_TYPES[type] ?? type}`)
+    if (lost.length > 0)
+      context.warn(`${lost.join(', ')}: ${this.#format} has no such type; dynamodb-json keeps it (--sink-format)`)
   }
 
   async #send(bytes: Uint8Array, o: Abortable): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Batch, CsvBatch, CsvShape, RowsBatch, Value } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import type { FormatEncoder } from '../../core/ports.ts'
+import { countLost, type LostTypes, plainJson } from '../typed-json.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { shapeBytes } from './dialect.ts'
 import { CR, LF, PLAIN, recordCursor } from './record-cursor.ts'
@@ -35,9 +36,14 @@ export interface CopyRowsOptions {
 export function createCsvEncoder(options: CsvWriteOptions): FormatEncoder {
   const quote = options.quote ?? '"'
   const shape: CsvShape = { delimiter: options.delimiter ?? ',', quote, escape: options.escape ?? quote }
+  const lost: LostTypes = new Map()
+  const formatBinary = (bytes: Uint8Array): string => {
+    countLost(lost, 'B')
+    return base64(bytes)
+  }
   const writers = {
-    lf: new RowWriter({ shape, crlf: false, formatBinary: base64 }),
-    crlf: new RowWriter({ shape, crlf: true, formatBinary: base64 }),
+    lf: new RowWriter({ shape, crlf: false, formatBinary, lost }),
+    crlf: new RowWriter({ shape, crlf: true, formatBinary, lost }),
   }
   let lineEnd = options.lineEnd
   let begun = options.header === false
@@ -52,6 +58,7 @@ export function createCsvEncoder(options: CsvWriteOptions): FormatEncoder {
       return joined(header(), encodeBatch(batch, { rows: writers[lineEnd], shape, lineEnd }))
     },
     end: header,
+    lost: () => lost,
   }
 }
 
@@ -99,8 +106,9 @@ class RowWriter {
   readonly #special: RegExp
   readonly #escaped: RegExp
   readonly #e: string
+  readonly #lost: LostTypes | undefined
 
-  constructor(o: CopyRowsOptions & { readonly crlf: boolean }) {
+  constructor(o: CopyRowsOptions & { readonly crlf: boolean; readonly lost?: LostTypes }) {
     const { delimiter, quote, escape } = shapeBytes(o.shape)
     if (quote < 0 || o.shape.quote === null)
       throw new SluiceError('SLUICE_USAGE', 'CSV is not written without a quote character')
@@ -110,6 +118,7 @@ class RowWriter {
     this.#quote = quote
     this.#crlf = o.crlf
     this.#formatBinary = o.formatBinary
+    this.#lost = o.lost
     this.#e = String.fromCharCode(escape)
     const [d, q, e] = [this.#delimiter, quote, escape].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`)
     this.#special = new RegExp(`[${d}${q}\\r\\n]`)
@@ -159,7 +168,8 @@ class RowWriter {
   #textOf(value: Exclude<Value, null | undefined>): string {
     if (typeof value === 'string') return value
     if (typeof value === 'boolean') return value ? 'true' : 'false'
-    return value instanceof Uint8Array ? this.#formatBinary(value) : value.text
+    if (value instanceof Uint8Array) return this.#formatBinary(value)
+    return value.kind === 'typed-json' ? plainJson(value.text, this.#lost) : value.text
   }
 
   /** A line `\.` of its own would end the data for COPY of PostgreSQL before 18. */

@@ -4,7 +4,7 @@ import type { Json } from '../../core/job.ts'
 import type { FormatHead, FormatReader, ReadOptions, ReadPlace } from '../../core/ports.ts'
 import { transcode } from '../csv/transcode.ts'
 import { RowParser } from './row-parser.ts'
-import { RowReader, type Layout } from './row-reader.ts'
+import { RowReader, type Layout, type RowBlock } from './row-reader.ts'
 import { textShape } from './text-input.ts'
 import { Window } from './window.ts'
 
@@ -17,6 +17,8 @@ export interface JsonLinesReaderOptions {
   readonly columns?: readonly string[]
   /** Bounds the memory that one row may take. */
   readonly maxRowBytes: number
+  /** What lies inside of each line's object, for formats that wrap their rows in one; `first` are the head's columns. */
+  readonly unwrap?: (block: RowBlock, first: readonly string[], url: string) => RowBlock
 }
 
 /** Rows and bytes at the beginning whose keys make the head's columns. */
@@ -115,10 +117,10 @@ async function headColumns(
       const block = await reader.next()
       if (block === null) break
       rows += block.rows.length
-      for (const name of block.columns) names.add(name)
+      for (const name of unwrapped(block, [], o).columns) names.add(name)
     }
   } catch (error) {
-    for (const name of parser.columns) names.add(name)
+    if (o.options.unwrap === undefined) for (const name of parser.columns) names.add(name)
     // A bad row further on is for `read` to tell: it counts the good ones before it.
     if (names.size === 0 || !(error instanceof SluiceError)) throw error
   }
@@ -134,11 +136,8 @@ async function* readBatches(
   const { layout, encoding, seekable, skipBytes } = headState(head.state)
   const text = seekable ? chunks : transcode(chunks, { encoding, skipBytes, replace: replaces(o.options) })
   const window = new Window(text, seekable ? o.from.byte : 0, o.signal)
-  const parser = newParser(
-    head.columns.map((column) => column.name),
-    layout,
-    o.options,
-  )
+  const first = head.columns.map((column) => column.name)
+  const parser = newParser(o.options.unwrap === undefined ? first : [], layout, o.options)
   const { maxRowBytes } = o.options
   const reader = new RowReader(window, parser, {
     layout,
@@ -150,11 +149,25 @@ async function* readBatches(
   try {
     await skipTo(window, o.from.byte)
     for (let block = await reader.next(); block !== null; block = await reader.next()) {
-      yield { form: 'rows', ...block, mayEnd: true, sourceBytes: block.end.byte - block.start.byte, filtered: 0 }
+      yield {
+        form: 'rows',
+        ...unwrapped(block, first, o),
+        mayEnd: true,
+        sourceBytes: block.end.byte - block.start.byte,
+        filtered: 0,
+      }
     }
   } finally {
     await window.close()
   }
+}
+
+function unwrapped(
+  block: RowBlock,
+  first: readonly string[],
+  o: { readonly url: string; readonly options: JsonLinesReaderOptions },
+): RowBlock {
+  return o.options.unwrap === undefined ? block : o.options.unwrap(block, first, o.url)
 }
 
 async function skipTo(window: Window, byte: number): Promise<void> {
