@@ -63,7 +63,7 @@ async function compareUnloaded(
   const file = { ...to, request: { ...to.request, options: unloadedOptions(to.request, await binaryColumns(from)) } }
   const table = { ...from, request: { ...from.request, options: tableOptions(from.request) } }
   const around = { ...o.around, options: file.request.options }
-  const { source, sink, same, differences } = await compareWithSink(file, table, { ...o, around })
+  const { source, sink, same, differences } = await compareWithSink(file, table, { ...o, around, unloaded: true })
   const turned = { missing: 'extra', extra: 'missing', different: 'different' } as const
   return {
     same,
@@ -112,7 +112,7 @@ function tableOptions(request: EndpointRequest): EndpointRequest['options'] {
 async function compareWithSink(
   from: End,
   to: End,
-  o: { limit: number; progressor: Progressor; around: Surroundings },
+  o: { limit: number; progressor: Progressor; around: Surroundings; unloaded?: boolean },
 ): Promise<VerifyResult> {
   const source = await openSource(from)
   const { signal, options } = o.around
@@ -138,6 +138,7 @@ async function compareWithSink(
       schema: mapping.schema,
       batches: mapped(source, mapping, { form, signal }),
       limit: o.limit,
+      unloaded: o.unloaded,
     })
     if (compared === undefined) throw new SluiceError('SLUICE_NOT_YET', `${to.connector.name} cannot be verified yet`)
     const side = (url: string, digest: { rows: number; hash: string }): VerifySide => ({

@@ -84,10 +84,10 @@ export interface Connector {
   openEncoder?(format: FormatName, columns: readonly string[]): Promise<FormatEncoder>
   list?(request: EndpointRequest): AsyncIterable<ObjectInfo>
   describeTable?(request: EndpointRequest): Promise<TableReport>
-  /** Compares rows of a source with what the sink holds, on the sink's side. */
+  /** Compares rows with what a table holds, on its side. `unloaded`: they came out of it, and are not to be loaded into it. */
   compareRows?(
     request: SinkRequest,
-    rows: { schema: Schema; batches: AsyncIterable<ComparedBatch>; limit: number },
+    rows: { schema: Schema; batches: AsyncIterable<ComparedBatch>; limit: number; unloaded?: boolean | undefined },
   ): Promise<Comparison>
   /** The CREATE TABLE for a schema. */
   ddl?(schema: Schema, table: TableName): string

@@ -6,10 +6,14 @@ import type { Schema } from '../../core/schema.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
 import { PostgresLane } from './lane.ts'
+import { onlyStatement } from './query.ts'
 import { quoteIdentifier, quoteTable } from './quote.ts'
 import { describeTable } from './table.ts'
+import type { TableDescription } from './table.ts'
+import type { NamePart } from './table-reference.ts'
 import { TableLoad } from './table-load.ts'
 import { parsePostgresUrl } from './url.ts'
+import type { PostgresTarget } from './url.ts'
 
 /** Rows of one COPY into the twin: what is kept, and looked through, to find the row that the server objects to. 8 MiB. */
 const EXTENT_BYTES = 8 * 1024 * 1024
@@ -22,36 +26,67 @@ const EXTENT_BYTES = 8 * 1024 * 1024
  */
 export async function compareWithTable(
   request: SinkRequest,
-  rows: { schema: Schema; batches: AsyncIterable<ComparedBatch>; limit: number },
+  rows: { schema: Schema; batches: AsyncIterable<ComparedBatch>; limit: number; unloaded?: boolean | undefined },
 ): Promise<Comparison> {
   const target = parsePostgresUrl(request.url, request.env)
-  if (target.table === null)
-    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
   const connection = await connect(target, {
     signal: request.signal,
     applicationName: 'sluice verify',
     timeZone: request.options.timeZone,
   })
   try {
-    const table = await describeTable(connection, target.table)
-    const load = new TableLoad(table, {
+    const side = await comparedSide(connection, {
+      target,
+      query: request.options.query,
+      unloaded: rows.unloaded === true,
+    })
+    const load = new TableLoad(side.table, {
       byPosition: request.options.byPosition === true || !rows.schema.named,
       timeZone: request.options.timeZone ?? 'UTC',
     })
-    const columns = load
+    const list = load
       .columnsFor(rows.schema.columns.map((column) => column.name))
       .map((column) => quoteIdentifier(column.name))
-    const whole = quoteTable(table)
-    await connection.query(
-      `CREATE TEMPORARY TABLE sluice_twin AS SELECT ${columns.join(', ')} FROM ${whole} WITH NO DATA`,
-    )
+      .join(', ')
     await fillTwin(connection, load, rows.batches)
-    return await compareSides(connection, { list: columns.join(', '), whole, limit: rows.limit })
+    return await compareSides(connection, { list, whole: side.from, limit: rows.limit })
   } catch (error) {
     throw error instanceof SluiceError && error.where.row === undefined ? error.at({ url: target.url }) : error
   } finally {
     await connection.close()
   }
+}
+
+/** Whom the twin is made after, and its columns as the twin has them. */
+interface ComparedSide {
+  /** What stands after FROM. */
+  readonly from: string
+  readonly table: TableDescription
+}
+
+/**
+ * Makes the empty twin of a table, or of what a query gives. A table's own description decides what may be loaded (a generated column is none of
+ * a load's business); what was unloaded has all columns.
+ */
+async function comparedSide(
+  connection: PgConnection,
+  what: { target: PostgresTarget; query: string | undefined; unloaded: boolean },
+): Promise<ComparedSide> {
+  const { target, query, unloaded } = what
+  if (query === undefined && target.table === null)
+    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, {
+      hint: 'add ?table=schema.table, or --query',
+    })
+  const table = query === undefined && target.table !== null ? await describeTable(connection, target.table) : null
+  const from = table === null ? `(${onlyStatement(query ?? '')}\n) AS sluice_query` : quoteTable(table)
+  await connection.query(`CREATE TEMPORARY TABLE sluice_twin AS SELECT * FROM ${from} WITH NO DATA`)
+  if (table !== null && !unloaded) return { from, table }
+  const [session] = await connection.query<{ name: string }>(
+    'SELECT nspname AS name FROM pg_catalog.pg_namespace WHERE oid = pg_catalog.pg_my_temp_schema()',
+  )
+  const literal = (name: string): NamePart => ({ name, literal: true })
+  const twin = { schema: literal(session?.name ?? 'pg_temp'), table: literal('sluice_twin') }
+  return { from, table: await describeTable(connection, twin) }
 }
 
 async function fillTwin(
