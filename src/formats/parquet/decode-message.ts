@@ -1,0 +1,9 @@
+/** What the decoding thread is asked: to take a file of one row group, then for its batches, one after the other. */
+export type DecodeRequest =
+  { readonly kind: 'open'; readonly file: Uint8Array; readonly batchRows: number } | { readonly kind: 'next' }
+
+/** A batch is an Arrow IPC stream; null behind the last. */
+export type DecodeAnswer =
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'batch'; readonly stream: Uint8Array | null }
+  | { readonly kind: 'failed'; readonly error: string }

@@ -1,0 +1,207 @@
+import type { Worker } from 'node:worker_threads'
+import type { Value } from '../../core/batch.ts'
+import type { Column } from '../../core/schema.ts'
+import type { DecodeAnswer, DecodeRequest } from './decode-message.ts'
+import { fileEnd, MAGIC } from './footer.ts'
+import { columnOf, leavesOf, schemaNodes } from './parquet-schema.ts'
+import type { SchemaNode } from './parquet-schema.ts'
+import { TYPE, thriftStruct, writeThrift } from './raw-thrift.ts'
+import type { ThriftStruct } from './raw-thrift.ts'
+import { broken, readFooter } from './read-footer.ts'
+import type { ReadRange } from './read-footer.ts'
+import { startThread } from './worker-thread.ts'
+export type { ReadRange } from './read-footer.ts'
+
+/** Fields of parquet.thrift by struct. */
+const FILE = { version: 1, schema: 2, rows: 3, groups: 4, metadata: 5, createdBy: 6, columnOrders: 7, encryption: 8 }
+const GROUP = { columns: 1, rows: 3, fileOffset: 5 }
+const CHUNK = { path: 1, fileOffset: 2, metadata: 3, indexes: [4, 5, 6, 7], crypto: [8, 9] }
+const META = { compressed: 7, dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter: [14, 15] }
+/** Rows of a batch. */
+const BATCH_ROWS = 2048
+/** Longest row group that is read: it is in memory whole, compressed, and in the decoder's, whose memory ends at 4 GiB. */
+const GROUP_BYTES = 1536 * 1024 * 1024
+
+export interface ParquetGroupInfo {
+  readonly rows: number
+  /** Data rows of the file before it. */
+  readonly firstRow: number
+  /** Where its pages lie in the file; `[start, end)`. */
+  readonly start: number
+  readonly end: number
+}
+
+export interface ParquetRows {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly Value[])[]
+}
+
+/** An open Parquet file. */
+export interface ParquetReader {
+  readonly columns: readonly Column[]
+  readonly groups: readonly ParquetGroupInfo[]
+  readonly rows: number
+  readonly metadata: Readonly<Record<string, string>>
+  readonly createdBy: string | null
+  /**
+   * The rows of one group in batches of a few thousand. One thread and the group's bytes, compressed and decoded, are in memory meanwhile.
+   *
+   * @throws SLUICE_PARQUET
+   */
+  rowsOf(group: number, signal: AbortSignal): AsyncGenerator<ParquetRows>
+}
+
+/**
+ * Opens a Parquet file of `size` bytes by ranged reads: its footer now, a row group when it is asked for.
+ *
+ * @throws SLUICE_PARQUET where it is broken, cut or encrypted, and what `read` throws
+ */
+export async function openParquetReader(read: ReadRange, size: number): Promise<ParquetReader> {
+  return new Reader(read, size, await readFooter(read, size))
+}
+
+class Reader implements ParquetReader {
+  readonly columns: readonly Column[]
+  readonly groups: readonly ParquetGroupInfo[]
+  readonly rows: number
+  readonly metadata: Readonly<Record<string, string>>
+  readonly createdBy: string | null
+  readonly #read: ReadRange
+  readonly #footer: ThriftStruct
+  readonly #leaves: readonly SchemaNode[]
+
+  constructor(read: ReadRange, size: number, footer: ThriftStruct) {
+    this.#read = read
+    this.#footer = footer
+    if (footer.get(FILE.encryption) !== undefined) throw broken('the file is encrypted', 'decrypt it first')
+    const nodes = schemaNodes(footer)
+    this.columns = nodes.map((node) => columnOf(node))
+    this.#leaves = leavesOf(nodes)
+    this.groups = groupInfos(footer, { size, leaves: this.#leaves.length })
+    this.rows = this.groups.reduce((sum, { rows }) => sum + rows, 0)
+    if (this.rows !== footer.integer(FILE.rows)) throw broken('its row groups have not as many rows as its footer says')
+    this.metadata = Object.fromEntries(
+      footer.structs(FILE.metadata).map((pair) => [pair.text(1) ?? '', pair.text(2) ?? '']),
+    )
+    this.createdBy = footer.text(FILE.createdBy) ?? null
+  }
+
+  async *rowsOf(group: number, signal: AbortSignal): AsyncGenerator<ParquetRows> {
+    const info = this.groups[group]
+    if (info === undefined) throw broken(`it has no row group ${group}`)
+    if (info.rows === 0) return
+    const body = await this.#read({ start: info.start, end: info.end })
+    signal.throwIfAborted()
+    if (body.byteLength !== info.end - info.start) throw broken(`row group ${group} is cut`)
+    const { arrowRows } = await import('./arrow-values.ts')
+    const columns = this.columns.map(({ name }) => name)
+    const worker = startThread('decode-thread', null)
+    worker.on('error', () => undefined)
+    let rows = 0
+    try {
+      await ask(worker, { kind: 'open', file: this.#fileOf(group, body), batchRows: BATCH_ROWS })
+      for (;;) {
+        signal.throwIfAborted()
+        const answer = await ask(worker, { kind: 'next' })
+        if (answer.kind !== 'batch' || answer.stream === null) break
+        const batch = arrowRows(answer.stream, this.#leaves)
+        rows += batch.length
+        yield { columns, rows: batch }
+      }
+    } finally {
+      await worker.terminate()
+    }
+    if (rows !== info.rows) throw broken(`row group ${group} has ${rows} rows, where its footer says ${info.rows}`)
+  }
+
+  /** A file of one row group: its bytes behind the magic ones, and a footer whose offsets are moved. What Arrow's schema would add is left out. */
+  #fileOf(group: number, body: Uint8Array): Uint8Array {
+    const { start = 0 } = this.groups[group] ?? {}
+    const original = this.#footer.structs(FILE.groups)[group]
+    if (original === undefined) throw broken(`it has no row group ${group}`)
+    const shift = BigInt(MAGIC.byteLength - start)
+    const footer = thriftStruct()
+    for (const [id, { type, value }] of this.#footer.entries()) if (id !== FILE.metadata) footer.set(id, type, value)
+    footer.set(FILE.rows, TYPE.i64, BigInt(original.integer(GROUP.rows) ?? 0))
+    footer.set(FILE.groups, TYPE.list, { of: TYPE.struct, items: [movedGroup(original, shift)] })
+    const end = fileEnd(writeThrift(footer))
+    const file = new Uint8Array(MAGIC.byteLength + body.byteLength + end.byteLength)
+    file.set(MAGIC)
+    file.set(body, MAGIC.byteLength)
+    file.set(end, MAGIC.byteLength + body.byteLength)
+    return file
+  }
+}
+
+/** A copy of a row group's metadata with its offsets moved; indexes and bloom filters, which lie elsewhere, are left out. */
+function movedGroup(group: ThriftStruct, shift: bigint): ThriftStruct {
+  const chunks = group.structs(GROUP.columns).map((chunk) => {
+    const meta = thriftStruct()
+    for (const [id, { type, value }] of chunk.struct(CHUNK.metadata)?.entries() ?? []) {
+      const isPlace = id === META.dataPage || id === META.indexPage || id === META.dictionaryPage
+      if (!META.bloomFilter.includes(id))
+        meta.set(id, type, isPlace && typeof value === 'bigint' && value > 0n ? value + shift : value)
+    }
+    return thriftStruct([CHUNK.fileOffset, TYPE.i64, 0n], [CHUNK.metadata, TYPE.struct, meta])
+  })
+  const moved = thriftStruct()
+  for (const [id, { type, value }] of group.entries()) if (id !== GROUP.fileOffset) moved.set(id, type, value)
+  return moved.set(GROUP.columns, TYPE.list, { of: TYPE.struct, items: chunks })
+}
+
+function groupInfos(footer: ThriftStruct, o: { size: number; leaves: number }): readonly ParquetGroupInfo[] {
+  let firstRow = 0
+  return footer.structs(FILE.groups).map((group, i) => {
+    const rows = group.integer(GROUP.rows) ?? 0
+    const chunks = group.structs(GROUP.columns)
+    if (rows < 0 || chunks.length !== o.leaves) throw broken(`row group ${i} has not the columns of the schema`)
+    const places = chunks.map((chunk) => chunkPlace(chunk, i))
+    const start = places.reduce((least, place) => Math.min(least, place.start), o.size)
+    const end = places.reduce((most, place) => Math.max(most, place.end), 0)
+    if (chunks.length > 0 && (start < MAGIC.byteLength || end > o.size || start > end))
+      throw broken(
+        `row group ${i} is said to lie where the file has no bytes`,
+        'the file is cut: fetch or make it anew',
+      )
+    if (end - start > GROUP_BYTES)
+      throw broken(
+        `row group ${i} has ${end - start} bytes; sluice reads up to ${GROUP_BYTES}`,
+        'write it in smaller row groups',
+      )
+    firstRow += rows
+    return { rows, firstRow: firstRow - rows, start, end }
+  })
+}
+
+function chunkPlace(chunk: ThriftStruct, group: number): { start: number; end: number } {
+  const meta = chunk.struct(CHUNK.metadata)
+  if (CHUNK.crypto.some((id) => chunk.get(id) !== undefined) || meta === undefined)
+    throw broken('columns are encrypted', 'decrypt the file first: sluice has no keys')
+  if (chunk.get(CHUNK.path) !== undefined) throw broken(`row group ${group} lies in another file`)
+  const data = meta.integer(META.dataPage) ?? 0
+  const dictionary = meta.integer(META.dictionaryPage) ?? 0
+  // Some writers say 0 where there is no dictionary.
+  const start = dictionary > 0 ? Math.min(data, dictionary) : data
+  return { start, end: start + (meta.integer(META.compressed) ?? 0) }
+}
+
+/** One question to the thread and its answer; it keeps the process alive meanwhile. */
+function ask(worker: Worker, request: DecodeRequest): Promise<DecodeAnswer> {
+  return new Promise((resolve, reject) => {
+    let fault = ''
+    const onError = (error: unknown): void => {
+      fault = error instanceof Error ? error.message : String(error)
+    }
+    const settle = (how: () => void): void => {
+      worker.off('error', onError).off('exit', onExit).off('message', onMessage)
+      worker.unref()
+      how()
+    }
+    const onExit = (code: number): void => settle(() => reject(broken(fault || `the decoder ended (${code})`)))
+    const onMessage = (answer: DecodeAnswer): void =>
+      settle(() => (answer.kind === 'failed' ? reject(broken(answer.error)) : resolve(answer)))
+    worker.on('error', onError).on('exit', onExit).on('message', onMessage)
+    worker.ref()
+    worker.postMessage(request, request.kind === 'open' ? [request.file.buffer as ArrayBuffer] : [])
+  })
+}
