@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Connection } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
 import type { PgConnection } from './connection.ts'
-import { translatePgError } from './errors.ts'
+import { whileReading } from './errors.ts'
 
 /** What makes something of the rows that a COPY gives. `T`: a block of rows. */
 export interface CopyConsumer<T> {
@@ -109,7 +109,7 @@ export class CopyOut<T> {
 
   #failTranslated(error: Error): void {
     this.#giveBack(null)
-    this.#failure ??= { reason: translatePgError(error, { while: this.#what, rowsMoved: true, privilege: 'SELECT' }) }
+    this.#failure ??= { reason: whileReading(error, this.#what) }
     this.#wake?.()
   }
 

@@ -1,8 +1,10 @@
+import { constants } from 'node:buffer'
 import type { RowPlace, Value } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
 import type { Position } from '../../core/job.ts'
 import type { RowBlock } from './row-blocks.ts'
 import { converterOf } from './value-text.ts'
-import type { TextType } from './value-text.ts'
+import type { Converter, TextType } from './value-text.ts'
 
 export interface ParsedRows {
   readonly rows: readonly (readonly Value[])[]
@@ -18,30 +20,53 @@ const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r
  */
 export function createRowParser(columns: readonly TextType[]): (block: RowBlock, start: Position) => ParsedRows {
   const convert = columns.map((column) => converterOf(column))
-  const parseRow = (line: string): readonly Value[] => {
-    if (convert.length === 0) return []
-    const fields = line.split('\t')
-    return convert.map((one, i) => {
-      const field = fields[i] ?? '\\N'
-      return field === '\\N' ? null : one(field.includes('\\') ? unescape(field) : field)
-    })
-  }
   return (block, start) => {
     const bytes = Buffer.from(block.bytes.buffer, block.bytes.byteOffset, block.bytes.byteLength)
-    const text = bytes.toString('utf8')
+    const text = textOf(bytes)
     const isAscii = text.length === bytes.length
-    const lines = text.split('\n')
-    lines.pop()
+    // Without one there is neither a NULL nor anything escaped.
+    const hasBackslash = text.includes('\\')
+    const rows: (readonly Value[])[] = []
+    const places: RowPlace[] = []
+    const { row, line } = start
     let byte = start.byte
-    const places = lines.map((line, i) => {
-      const place = { row: start.row + i + 1, line: start.line + i + 1, byte }
-      byte += (isAscii ? line.length : Buffer.byteLength(line)) + 1
-      return place
-    })
-    return { rows: lines.map(parseRow), places }
+    for (let at = 0; at < text.length;) {
+      const end = text.indexOf('\n', at)
+      const record = text.slice(at, end)
+      const values = convert.length === 0 ? [] : parseRow(record, convert, hasBackslash && record.includes('\\'))
+      rows.push(values)
+      places.push({ row: row + rows.length, line: line + rows.length, byte })
+      byte += isAscii ? end + 1 - at : Buffer.byteLength(record) + 1
+      at = end + 1
+    }
+    return { rows, places }
   }
 }
 
+function parseRow(record: string, convert: readonly Converter[], hasBackslash: boolean): readonly Value[] {
+  const values: Value[] = []
+  let at = 0
+  for (let i = 0; i < convert.length; i += 1) {
+    const tab = record.indexOf('\t', at)
+    const field = record.slice(at, tab < 0 ? undefined : tab)
+    at = tab + 1
+    const isNull = hasBackslash && field === '\\N'
+    values.push(isNull ? null : (convert[i]?.(hasBackslash ? unescape(field) : field) ?? null))
+  }
+  return values
+}
+
+/** @throws SLUICE_ROW_TOO_LONG where a block is one row of more than V8's strings can hold (512 MiB) */
+function textOf(bytes: Buffer): string {
+  if (bytes.length > constants.MAX_STRING_LENGTH)
+    throw new SluiceError('SLUICE_ROW_TOO_LONG', `a row of ${bytes.length} bytes`, {
+      hint: 'leave the column out with a query, or write CSV, which needs no parsing',
+    })
+  return bytes.toString('utf8')
+}
+
 function unescape(field: string): string {
-  return field.replace(/\\([^])/g, (_, character: string) => ESCAPES[character] ?? character)
+  return !field.includes('\\')
+    ? field
+    : field.replace(/\\([^])/g, (_, character: string) => ESCAPES[character] ?? character)
 }

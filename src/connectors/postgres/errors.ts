@@ -175,6 +175,12 @@ export function translatePgError(error: unknown, o: PgErrorContext): SluiceError
   return build({ code: 'SLUICE_INTERNAL' }, `${o.while}: ${text}`, { cause: error })
 }
 
+/** The same error, told of what was being read: what is missing is the right to SELECT. */
+export function whileReading(error: unknown, what: string): SluiceError {
+  const own = error instanceof SluiceError && sqlState(error) !== null ? error.cause : error
+  return translatePgError(own, { while: what, rowsMoved: true, privilege: 'SELECT' })
+}
+
 function fromServer(error: ServerError, o: PgErrorContext): SluiceError {
   const meaning = BY_STATE[error.code] ?? BY_CLASS[error.code.slice(0, 2)] ?? { code: 'SLUICE_SQL' as const }
   const parts = [cut(error.message, LONGEST_MESSAGE)]

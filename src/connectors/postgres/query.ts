@@ -1,7 +1,7 @@
 import type { Connection } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
 import type { PgConnection } from './connection.ts'
-import { sqlState, translatePgError } from './errors.ts'
+import { sqlState, translatePgError, whileReading } from './errors.ts'
 
 /** A column of what a query gives, as RowDescription has it: the type is that under its domains. */
 export interface QueryColumn {
@@ -94,7 +94,7 @@ export async function describeQuery(connection: PgConnection, sql: string): Prom
   } catch (error) {
     const state = sqlState(error)
     if (state === '42601' || state === '0A000' || state === '25006') throw noSelect(error)
-    throw error
+    throw whileReading(error, 'the query')
   }
   return fields
 }

@@ -1,22 +1,28 @@
 import type { Batch, BatchForm, CsvShape } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import type { Partition, Position } from '../../core/job.ts'
+import { ColumnsBuilder } from './binary-columns.ts'
+import type { ColumnsPlan } from './binary-columns.ts'
+import { ColumnBlocks } from './column-blocks.ts'
 import { createRowParser } from './copy-rows.ts'
 import { CopyOut } from './copy-out.ts'
 import type { CopyConsumer } from './copy-out.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 import { RowBlocks } from './row-blocks.ts'
 import type { RowBlock } from './row-blocks.ts'
-import { rangeSql } from './source-plan.ts'
+import { plainName, rangeSql } from './source-plan.ts'
 import type { TableRange } from './source-plan.ts'
 import type { SourceState } from './source-state.ts'
-import { plainName } from './source-plan.ts'
 
 export interface ReadRequest {
   readonly form: BatchForm
   readonly from: Position
   readonly until?: Position | undefined
+  /** Of the form `csv`. */
   readonly shape: CsvShape
+  /** Of the form `columns`: what is asked for, and when a batch is full. */
+  readonly plan: ColumnsPlan
+  readonly limits: { readonly rows: number; readonly bytes: number }
   readonly signal: AbortSignal
 }
 
@@ -25,18 +31,32 @@ export interface ReadRequest {
  *
  * @throws translated by SQLSTATE; SLUICE_SOURCE_CHANGED where a query gives other rows than before; the signal's reason
  */
-export async function* readPartition(
+export function readPartition(
   state: SourceState,
   partition: Partition,
   request: ReadRequest,
-): AsyncGenerator<Batch> {
-  const { from, until } = request
-  const limit = until === undefined ? Number.POSITIVE_INFINITY : until.row - from.row
-  if (limit <= 0) return
-  const reading = planReading(state, partition, { ...request, limit })
-  const reader = await state.snapshot.borrow(request.signal)
-  const { consumer, what } = reading
-  const copy = new CopyOut(reader, reading.sql, { consumer, what, signal: request.signal })
+): AsyncGenerator<Batch, void> {
+  const copy = copySql(state, partition)
+  if (request.form === 'csv') return run(state, csvReading(state, copy, request), request)
+  if (request.form === 'columns') return run(state, columnsReading(copy, request), request)
+  return run(state, rowsReading(state, copy, request), request)
+}
+
+interface Reading<T> {
+  readonly sql: string
+  readonly what: string
+  /** Made for one COPY. */
+  consumer(): CopyConsumer<T>
+  batch(block: T, start: Position): Batch
+}
+
+async function* run<T>(state: SourceState, reading: Reading<T>, request: ReadRequest): AsyncGenerator<Batch, void> {
+  const { from, until, signal } = request
+  if (rowLimit(request) <= 0) return
+  const reader = await state.snapshot.borrow(signal)
+  const consumer = reading.consumer()
+  const { what } = reading
+  const copy = new CopyOut(reader, reading.sql, { consumer, what, signal })
   let position = from
   try {
     for (;;) {
@@ -57,57 +77,79 @@ export async function* readPartition(
   }
 }
 
-interface Reading<T> {
-  readonly sql: string
-  readonly what: string
-  readonly consumer: CopyConsumer<T>
-  batch(block: T, start: Position): Batch
+function rowLimit({ from, until }: ReadRequest): number {
+  return until === undefined ? Number.POSITIVE_INFINITY : until.row - from.row
 }
 
-function planReading(
-  state: SourceState,
-  partition: Partition,
-  o: ReadRequest & { readonly limit: number },
-): Reading<RowBlock> {
-  const consumer = new RowBlocks({ skip: o.from.row, limit: o.limit })
+interface CopySql {
+  readonly what: string
+  /** The COPY of these columns (expressions, in SQL), or of all as they are. */
+  readonly sql: (options: string, list?: readonly string[]) => string
+}
+
+function copySql({ columns, sql: query }: SourceState, partition: Partition): CopySql {
   const range = partition.state as unknown as TableRange | null
-  const columns = state.columns.map((column) => column.name)
-  const what = range === null ? 'the query' : `reading ${plainName(range)}`
-  const select = range === null ? `${state.sql ?? ''}\n` : rangeSql(range, columns.map(quoteIdentifier))
-  const copy = (options: string): string => `COPY (${select}) TO STDOUT (${options}, ENCODING 'UTF8')`
-  if (o.form === 'csv') {
-    const sql = copy(`FORMAT csv, DELIMITER ${quoteLiteral(o.shape.delimiter)}`)
-    return { sql, what, consumer, batch: (block, start) => csvBatch(block, { start, columns, shape: o.shape }) }
+  const names = columns.map((column) => quoteIdentifier(column.name))
+  const select = (list?: readonly string[]): string => {
+    if (range !== null) return rangeSql(range, list ?? names)
+    if (list === undefined) return `${query ?? ''}\n`
+    return `SELECT ${list.join(', ')} FROM (${query ?? ''}\n) AS query (${names.join(', ')})`
   }
+  return {
+    what: range === null ? 'the query' : `reading ${plainName(range)}`,
+    sql: (options, list) => `COPY (${select(list)}) TO STDOUT (${options}, ENCODING 'UTF8')`,
+  }
+}
+
+function csvReading(state: SourceState, { what, sql }: CopySql, request: ReadRequest): Reading<RowBlock> {
+  const columns = state.columns.map((column) => column.name)
+  const { shape } = request
+  return {
+    sql: sql(`FORMAT csv, DELIMITER ${quoteLiteral(shape.delimiter)}`),
+    what,
+    consumer: () => new RowBlocks({ skip: request.from.row, limit: rowLimit(request) }),
+    batch: ({ bytes, rows }, start) => {
+      const quoted = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(0x22)
+      const end = behind(start, bytes.byteLength, rows)
+      return { form: 'csv', start, end, mayEnd: true, bytes, rows, columns, csv: shape, quoted }
+    },
+  }
+}
+
+function rowsReading(state: SourceState, { what, sql }: CopySql, request: ReadRequest): Reading<RowBlock> {
+  const columns = state.columns.map((column) => column.name)
   const parse = createRowParser(state.columns)
   return {
-    sql: copy('FORMAT text'),
+    sql: sql('FORMAT text'),
     what,
-    consumer,
-    batch: (block, start) => ({
-      form: 'rows',
-      start,
-      end: endOf(block, start),
-      mayEnd: true,
-      columns,
-      ...parse(block, start),
-      sourceBytes: block.bytes.byteLength,
-      filtered: 0,
-    }),
+    consumer: () => new RowBlocks({ skip: request.from.row, limit: rowLimit(request) }),
+    batch: (block, start) => {
+      const sourceBytes = block.bytes.byteLength
+      const end = behind(start, sourceBytes, block.rows)
+      return { form: 'rows', start, end, mayEnd: true, columns, ...parse(block, start), sourceBytes, filtered: 0 }
+    },
   }
 }
 
-function csvBatch(
-  block: RowBlock,
-  o: { readonly start: Position; readonly columns: readonly string[]; readonly shape: CsvShape },
-): Batch {
-  const { bytes, rows } = block
-  const quoted = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(0x22)
-  const { columns, start } = o
-  return { form: 'csv', start, end: endOf(block, start), mayEnd: true, bytes, rows, columns, csv: o.shape, quoted }
+function columnsReading(
+  { what, sql }: CopySql,
+  request: ReadRequest,
+): Reading<Exclude<ReturnType<ColumnBlocks['shift']>, undefined>> {
+  const { plan, limits } = request
+  const columns = plan.columns.map((column) => column.name)
+  return {
+    sql: sql('FORMAT binary', plan.select),
+    what,
+    consumer: () =>
+      new ColumnBlocks(new ColumnsBuilder(plan, limits), { skip: request.from.row, limit: rowLimit(request) }),
+    batch: ({ vectors, rows, bufferBytes, payloadBytes }, start) => {
+      const end = behind(start, payloadBytes, rows)
+      return { form: 'columns', start, end, mayEnd: true, columns, vectors, rows, bufferBytes }
+    },
+  }
 }
 
 /** A row counts as a line: line ends inside values are not looked for. */
-function endOf({ bytes, rows }: RowBlock, start: Position): Position {
-  return { byte: start.byte + bytes.byteLength, row: start.row + rows, line: start.line + rows }
+function behind(start: Position, bytes: number, rows: number): Position {
+  return { byte: start.byte + bytes, row: start.row + rows, line: start.line + rows }
 }

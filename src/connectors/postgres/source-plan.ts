@@ -41,7 +41,10 @@ export interface LeavesFound {
  * The tables that hold a table's rows, each once, in a stable order. Reading a leaf by itself passes by what is granted on the table above, and by
  * its policies: where that matters, `direct` is false.
  */
-export async function findLeaves(connection: PgConnection, table: { oid: number }): Promise<LeavesFound> {
+export async function findLeaves(
+  connection: PgConnection,
+  table: { readonly oid: number; readonly rowSecurity: boolean },
+): Promise<LeavesFound> {
   const pending = connection.version >= HAS_DETACH_PENDING ? 'AND NOT i.inhdetachpending' : ''
   const rows = await connection.query<{
     schema: string
@@ -49,6 +52,7 @@ export async function findLeaves(connection: PgConnection, table: { oid: number 
     blocks: string | null
     rows: number
     counted: number
+    own: boolean
     readable: boolean
     secured: boolean
     block_bytes: number
@@ -57,7 +61,7 @@ export async function findLeaves(connection: PgConnection, table: { oid: number 
        SELECT $1::oid AS oid
        UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid ${pending}
      )
-     SELECT n.nspname AS schema, c.relname AS name, c.reltuples::float8 AS rows, c.relpages::float8 AS counted,
+     SELECT c.oid = $1::oid AS own, n.nspname AS schema, c.relname AS name, c.reltuples::float8 AS rows, c.relpages::float8 AS counted,
             CASE WHEN m.amname = 'heap' AND c.relkind IN ('r', 'm')
                  THEN pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8 END AS blocks,
             pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') OR NOT EXISTS (
@@ -77,7 +81,7 @@ export async function findLeaves(connection: PgConnection, table: { oid: number 
     countedRows: row.rows,
     countedBlocks: row.counted,
   }))
-  const direct = rows.length === 1 || rows.every((row) => row.readable && !row.secured)
+  const direct = rows.every((row) => row.own || (row.readable && !row.secured && !table.rowSecurity))
   return { leaves, direct, blockBytes: rows[0]?.block_bytes ?? 8192 }
 }
 

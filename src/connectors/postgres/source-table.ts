@@ -1,5 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { PgConnection } from './connection.ts'
+import { whileReading } from './errors.ts'
 import { quoteTable } from './quote.ts'
 import { describeTable, findTable } from './table.ts'
 import type { TableColumn, TableDescription } from './table.ts'
@@ -43,7 +44,9 @@ export async function readableTable(connection: PgConnection, reference: TableRe
 
 /** Locks whatever a table's rows come from (ACCESS SHARE) until the transaction ends: nobody drops or alters it meanwhile. */
 export async function holdTable(connection: PgConnection, table: TableDescription): Promise<void> {
-  await connection.query(`SELECT FROM ${quoteTable(table)} LIMIT 0`)
+  await connection.query(`SELECT FROM ${quoteTable(table)} LIMIT 0`).catch((error: unknown) => {
+    throw whileReading(error, `reading ${plainName(table)}`)
+  })
 }
 
 /** @throws SLUICE_USAGE, naming the column, where two have one name: only CSV can have that */

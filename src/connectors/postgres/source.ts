@@ -9,6 +9,8 @@ import type { Abortable, Source, SourceReadOptions } from '../../core/ports.ts'
 import { backoffMs } from '../../core/retry.ts'
 import type { Schema } from '../../core/schema.ts'
 import type { EndpointRequest } from '../connector.ts'
+import { planColumns } from './binary-columns.ts'
+import type { ColumnsPlan } from './binary-columns.ts'
 import { openSourceState } from './source-state.ts'
 import type { SourceState } from './source-state.ts'
 import { planTable } from './source-plan.ts'
@@ -16,12 +18,14 @@ import { readPartition } from './read-partition.ts'
 import { requireDistinct } from './source-table.ts'
 import { onlyStatement } from './query.ts'
 import type { TableReference } from './table-reference.ts'
-import { neutralTypeOf } from './type-map.ts'
 import { parsePostgresUrl } from './url.ts'
 import type { PostgresTarget } from './url.ts'
 
 /** Readers by default: the server needs a core for each, too. */
 const MOST_READERS = 4
+/** A batch of columns becomes a row group: as many rows as DuckDB's own by default, and so many bytes at most. */
+const ROW_GROUP_ROWS = 122_880
+const ROW_GROUP_BYTES = 32 * 1024 * 1024
 /** Kinds of tables whose rows have no order of their own. */
 const UNORDERED: readonly string[] = ['table', 'partitioned', 'materialized-view']
 
@@ -65,7 +69,7 @@ interface SourceSetup {
 
 /** Reads one snapshot by several connections: a table in ranges of ctids, anything else as one stream. */
 class PostgresSource implements Source {
-  readonly forms: readonly BatchForm[] = ['csv', 'rows']
+  readonly forms: readonly BatchForm[] = ['csv', 'columns', 'rows']
   readonly replayable = true
   readonly restarts = true
   readonly readers = Math.min(MOST_READERS, availableParallelism())
@@ -73,6 +77,8 @@ class PostgresSource implements Source {
   readonly #setup: SourceSetup
   #opening: Promise<SourceState> | null = null
   #state: SourceState | null = null
+  readonly #warnings: string[] = []
+  #plan: ColumnsPlan | null = null
   #bytesRead = 0
   #closed: Promise<void> | null = null
 
@@ -86,17 +92,8 @@ class PostgresSource implements Source {
   }
 
   async describe(o: Abortable): Promise<Schema> {
-    const { columns } = await this.#open(o.signal)
-    return {
-      columns: columns.map((column) => ({
-        name: column.name,
-        type: neutralTypeOf(column.baseTypeOid, column.element !== null),
-        nativeType: column.type,
-        nullable: column.nullable,
-      })),
-      named: true,
-      typed: true,
-    }
+    const { columns } = this.#planColumns(await this.#open(o.signal))
+    return { columns, named: true, fixed: true, typed: true }
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {
@@ -110,12 +107,14 @@ class PostgresSource implements Source {
     o.signal.throwIfAborted()
     const state = await this.#open(o.signal)
     if (o.form !== 'csv') requireDistinct(state.columns)
+    const request = { ...o, shape: this.#setup.shape, plan: this.#planColumns(state), limits: this.#limits() }
+    if (o.form === 'columns') for (const warning of this.#warnings.splice(0)) this.#request.reporter.warn(warning)
     let position = o.from ?? START
     let [failures, progressMs] = [0, performance.now()]
     const count = this.#counter(partition, position)
     for (;;) {
       try {
-        for await (const batch of readPartition(state, partition, { ...this.#setup, ...o, from: position })) {
+        for await (const batch of readPartition(state, partition, { ...request, from: position })) {
           position = batch.end
           count(position)
           yield batch
@@ -168,6 +167,19 @@ class PostgresSource implements Source {
       )
     }
     return this.#opening
+  }
+
+  /** Also what `describe` says of its layouts. What it warns of matters only where columns are read. */
+  #planColumns({ columns }: SourceState): ColumnsPlan {
+    const { numeric, onSpecial } = this.#request.options
+    const warn = (message: string): void => void this.#warnings.push(message)
+    this.#plan ??= planColumns(columns, { numeric, onSpecial, warn })
+    return this.#plan
+  }
+
+  #limits(): { readonly rows: number; readonly bytes: number } {
+    const { rowGroupRows = ROW_GROUP_ROWS, rowGroupBytes = ROW_GROUP_BYTES } = this.#request.options
+    return { rows: rowGroupRows, bytes: rowGroupBytes }
   }
 
   #placed(thrown: unknown, partition: Partition): SluiceError {

@@ -8,7 +8,7 @@ export interface TextType {
   readonly element: { readonly typeOid: number } | null
 }
 
-type Convert = (text: string) => Value
+export type Converter = (text: string) => Value
 
 const BOOL = 16
 const BYTEA = 17
@@ -21,7 +21,7 @@ const BOX = 603
 const NUMBERS = new Set([20, 21, 23, 26, 700, 701, 1700])
 
 /** How the text of a column's values (as our sessions have it: ISO dates, hex bytea, shortest floats that are exact) becomes Values. */
-export function converterOf(type: TextType): Convert {
+export function converterOf(type: TextType): Converter {
   const { element } = type
   if (element === null) return scalarConverter(type.baseTypeOid)
   const json = jsonConverter(element.typeOid)
@@ -32,7 +32,7 @@ export function converterOf(type: TextType): Convert {
   }
 }
 
-function scalarConverter(oid: number): Convert {
+function scalarConverter(oid: number): Converter {
   if (NUMBERS.has(oid)) return numberOf
   switch (oid) {
     case BOOL:
