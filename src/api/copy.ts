@@ -117,13 +117,21 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   const known = recorded?.kind === 'partitions' && ends.source.restarts !== true ? recorded.partitions : null
   const partitions = known ?? (await ends.source.plan({ signal }))
   if (recorded === undefined) await folder.append({ kind: 'partitions', partitions })
-  const described = route.raw ? { columns: [], named: false } : await ends.source.describe({ signal })
+  const described = route.raw
+    ? { columns: [], named: false }
+    : await ends.source.describe({ signal, everyColumn: ends.sink.anyColumns !== true })
   const mapping = mapColumns(described, options, partitions[0]?.url ?? '')
-  let [source, schema] = [ends.source, mapping.schema]
-  const wantsTypes = ends.sink.wantsTypes === true && options.types !== 'string'
-  if (!route.raw && mustInfer(mapping.schema, { create: options.create === true, wantsTypes })) {
+  const met = (await ends.sink.meet?.(mapping.schema, { signal })) ?? mapping.schema
+  let [source, schema] = [ends.source, met]
+  const wantsTypes = ends.sink.wantsTypes === true && options.types !== 'string' && described.typed !== true
+  if (!route.raw && mustInfer(met, { create: options.create === true, wantsTypes })) {
     progressor.phase('inferring')
-    const inferred = await inferSource(ends.source, { mapping, typed: described.typed === true, partitions, signal })
+    const inferred = await inferSource(ends.source, {
+      mapping: { ...mapping, schema: met },
+      typed: described.typed === true,
+      partitions,
+      signal,
+    })
     source = inferred.source
     schema = inferred.schema
   }

@@ -104,8 +104,8 @@ function unloadedOptions(request: EndpointRequest, binary: readonly string[]): E
 
 /** The table's side of it: no flag that is about files. */
 function tableOptions(request: EndpointRequest): EndpointRequest['options'] {
-  const { query, timeZone, retryFor } = request.options
-  const kept = { query, timeZone, retryFor }
+  const { query, timeZone, retryFor, region, profile, signRequest, readUnits } = request.options
+  const kept = { query, timeZone, retryFor, region, profile, signRequest, readUnits }
   return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
 }
 
@@ -125,7 +125,8 @@ async function compareWithSink(
       raw: false,
       tellSql: () => undefined,
     }
-    const form = mapping.forms.includes('csv') && source.forms.includes('csv') ? 'csv' : 'rows'
+    const raw = to.connector.comparedForm === undefined && mapping.forms.includes('csv') && source.forms.includes('csv')
+    const form = raw ? 'csv' : 'rows'
     o.progressor.start(() => ({
       rowsRead: 0,
       rowsWritten: 0,

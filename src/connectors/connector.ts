@@ -17,6 +17,8 @@ export interface EndpointRequest {
   readonly stdout?: NodeJS.WritableStream | undefined
   /** Folder for what must be spooled to disk (a zip from a server without ranges). */
   readonly spoolDir: string
+  /** Whether bytes are copied as they are. Default: no. */
+  readonly raw?: boolean | undefined
 }
 
 export interface SinkRequest extends EndpointRequest {
@@ -84,6 +86,8 @@ export interface Connector {
   openEncoder?(format: FormatName, columns: readonly string[]): Promise<FormatEncoder>
   list?(request: EndpointRequest): AsyncIterable<ObjectInfo>
   describeTable?(request: EndpointRequest): Promise<TableReport>
+  /** Set where `compareRows` takes parsed rows only. */
+  readonly comparedForm?: 'rows'
   /** Compares rows with what a table holds, on its side. `unloaded`: they came out of it, and are not to be loaded into it. */
   compareRows?(
     request: SinkRequest,

@@ -183,7 +183,7 @@ export interface Source {
   /** Partitions that are best read at once where nobody says; default: as many as there are lanes. */
   readonly readers?: number | undefined
   /** Looks at as little as possible. @throws usage errors: what is wrong before any row was read */
-  describe(o: Abortable): Promise<Schema>
+  describe(o: DescribeOptions): Promise<Schema>
   /** Disjoint, together everything, in a stable order. JSON, kept in the state folder and pinned (ETag, size and time). */
   plan(o: Abortable): Promise<readonly Partition[]>
   /**
@@ -194,6 +194,11 @@ export interface Source {
   /** Bytes taken from the store so far (compressed, if it is), for progress and the summary. */
   bytesRead(): number
   close(): Promise<void>
+}
+
+export interface DescribeOptions extends Abortable {
+  /** Every column has to be named, since the sink can take no other later: a source whose rows have names of their own reads all of them first. */
+  readonly everyColumn?: boolean | undefined
 }
 
 export interface SourceReadOptions extends Abortable {
@@ -261,6 +266,8 @@ export interface Sink {
   readonly extentBytes: { readonly target: number; readonly exact: boolean; readonly rows?: number | undefined }
   /** Whether it wants a type of every column whose values carry none: those that have none are inferred before `prepare`. */
   readonly wantsTypes?: boolean | undefined
+  /** Whether rows may bring columns that the source's schema does not name: JSON, items. Default: an error, nothing is dropped silently. */
+  readonly anyColumns?: boolean | undefined
   /** Looks at the target before any row is read: the schema with the types that the target itself decides (its key's). */
   meet?(schema: Schema, o: Abortable): Promise<Schema>
   /** Checks and makes ready; nothing visible is changed that abort could not undo. */

@@ -45,14 +45,14 @@ export function createRowsSink(
 
 class RowsSink implements Sink {
   readonly forms: readonly BatchForm[]
+  /** JSON, where a row says its own names. */
+  readonly anyColumns: boolean
   readonly lanes = { max: 1, ordered: true }
   readonly extentBytes = { target: EXTENT_BYTES, exact: false }
   readonly #request: SinkRequest
   readonly #target: OutputTarget
   readonly #format: FormatName
   readonly #compression: CompressionName
-  /** Whether each row has the same columns: not in JSON, where a row says its own names. */
-  readonly #fixed: boolean
   #encoder: FormatEncoder | null = null
   #compressor: Compressor | null = null
   #columns: readonly string[] = []
@@ -67,8 +67,8 @@ class RowsSink implements Sink {
     this.#target = how.target
     this.#format = how.format
     this.#compression = how.compression
-    this.#fixed = how.format !== 'jsonl' && how.format !== 'dynamodb-json'
-    this.forms = request.raw ? ['bytes'] : this.#fixed ? ['csv', 'rows'] : ['rows']
+    this.anyColumns = how.format === 'jsonl' || how.format === 'dynamodb-json'
+    this.forms = request.raw ? ['bytes'] : this.anyColumns ? ['rows'] : ['csv', 'rows']
   }
 
   async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
@@ -148,7 +148,7 @@ class RowsSink implements Sink {
     if (this.#encoder === null || batch.form === 'columns')
       throw new SluiceError('SLUICE_INTERNAL', 'rows before the sink was prepared, or in columns')
     if (rowCount(batch) === 0) return
-    await this.#send(this.#encoder.encode(this.#fixed ? alignColumns(batch, this.#columns) : batch), o)
+    await this.#send(this.#encoder.encode(this.anyColumns ? batch : alignColumns(batch, this.#columns)), o)
   }
 
   /** One warning of all values that lost their type, where the source is one that has such types. */

@@ -20,7 +20,7 @@ import type { EndpointRequest } from '../connector.ts'
 import { Rewindable, countBytes, firstBytes, sliceChunks } from './chunks.ts'
 import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openReader } from './file-format.ts'
-import { matchObjects } from './match.ts'
+import { isPattern, matchObjects } from './match.ts'
 import type { Match } from './match.ts'
 import { openEntry } from './zip-entry.ts'
 
@@ -55,7 +55,37 @@ interface OpenFile {
  */
 export async function createFileSource(request: EndpointRequest): Promise<Source> {
   const endpoint = parseEndpoint(request.url)
-  return new FileSource(request, { store: await openStore(endpoint, request), endpoint })
+  const store = await openStore(endpoint, request)
+  try {
+    const matches = request.raw === true ? null : await parquetMatches(request, { store, endpoint })
+    if (matches === null) return new FileSource(request, { store, endpoint })
+    const { createParquetSource } = await import('./parquet-source.ts')
+    return createParquetSource(request, { store, endpoint, matches })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/** The objects, where they are Parquet: then rows are read by ranges, row group by row group. Null where they are not. */
+async function parquetMatches(
+  request: EndpointRequest,
+  { store, endpoint }: { store: Store; endpoint: ReturnType<typeof parseEndpoint> },
+): Promise<readonly Match[] | null> {
+  const { sourceFormat, glob } = request.options
+  const isParquet = (key: string): boolean => (sourceFormat ?? formatOfName(endpointName({ ...endpoint, key }))) === 'parquet'
+  const many = endpoint.scheme !== 'http' && endpoint.scheme !== 'stdio' && isPattern(endpoint.key, glob !== false)
+  if (!many && !isParquet(endpoint.key)) return null
+  if (many && sourceFormat !== undefined && sourceFormat !== 'parquet') return null
+  const matches = await matchObjects(store, endpoint, { signal: request.signal, glob: glob !== false })
+  const keyOf = ({ info }: Match): string => (endpoint.scheme === 'http' ? endpoint.key : info.key)
+  const parquet = matches.filter((match) => isParquet(keyOf(match)))
+  if (parquet.length === 0) return null
+  const other = matches.find((match) => !isParquet(keyOf(match)))
+  if (other === undefined) return matches
+  throw new SluiceError('SLUICE_USAGE', `${other.info.url} is no Parquet, as other files here are`, {
+    hint: 'choose one kind by a glob, as in s3://bucket/prefix/*.parquet',
+  })
 }
 
 /** All bytes that a URL names, decompressed, one object after the other. */
@@ -102,7 +132,9 @@ class FileSource implements Source {
     const file = await this.#openFile(first, o)
     if (this.#replayable) await file.stream.close()
     else this.#open = file
-    return { columns: file.head.columns, named: file.head.named, typed: this.#heads.get(first.id)?.format === 'jsonl' }
+    const format = this.#heads.get(first.id)?.format
+    const typed = format === 'jsonl' || format === 'dynamodb-json'
+    return { columns: file.head.columns, named: file.head.named, typed }
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {
@@ -270,7 +302,9 @@ class FileSource implements Source {
     const head = Buffer.from(await firstBytes(stream, MAGIC_BYTES))
       .toString('latin1')
       .trimStart()
-    const hint = head.startsWith('{')
+    const hint = head.startsWith('PAR1')
+      ? 'it looks like Parquet: --source-format parquet'
+      : head.startsWith('{')
       ? 'it looks like JSON Lines: --source-format jsonl'
       : 'say --source-format csv, tsv or jsonl'
     throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'neither the name nor the first bytes tell the format', {
