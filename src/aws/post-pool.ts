@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { SluiceError } from '../core/errors.ts'
@@ -111,6 +112,8 @@ export class PostPool {
       },
     })
     this.#open.add(connection)
+    // One listener a request in flight, taken off at its end: Node would warn of the eleventh.
+    setMaxListeners(0, signal)
     this.#startSweep()
     return connection
   }

@@ -1,0 +1,202 @@
+import type { BatchForm } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
+import type { Extent, Json, Receipt } from '../../core/job.ts'
+import type { CopyOptions } from '../../core/options.ts'
+import type { Abortable, FinishResult, Lane, Sink, SinkPlan } from '../../core/ports.ts'
+import type { Column, NeutralType, Schema } from '../../core/schema.ts'
+import type { SinkRequest } from '../connector.ts'
+import { CapacityBudget } from './capacity.ts'
+import { openDynamoClient, type DynamoClient } from './client.ts'
+import { InFlightLimit } from './in-flight.ts'
+import { SeenKeys } from './key-seen.ts'
+import { DynamoLane } from './lane.ts'
+import { PutWindow } from './put-window.ts'
+import { checkKeys, loadableTable } from './table.ts'
+import { keysOf, type KeyType, type TableInfo } from './table-info.ts'
+import { attributeOf, type Attribute } from './type-map.ts'
+import { findDynamoTarget, type DynamoTarget } from './url.ts'
+
+/**
+ * Source bytes of an extent: what is written again at most after a kill, and held in memory a few times. Parsed rows take some ten times their
+ * source's bytes, hence fewer of them.
+ */
+const CSV_EXTENT_BYTES = 8 * 1024 * 1024
+const ROWS_EXTENT_BYTES = 2 * 1024 * 1024
+
+const KEY_TYPES: Readonly<Record<KeyType, NeutralType>> = { S: 'string', N: 'number', B: 'binary' }
+
+/** Requests in flight to begin with, and at most, where `--concurrency` does not say. */
+const FIRST_IN_FLIGHT = 24
+const MOST_IN_FLIGHT = 128
+
+/** @throws SLUICE_USAGE, SLUICE_NOT_YET */
+export async function createDynamoSink(request: SinkRequest): Promise<Sink> {
+  const { mode = 'append' } = request.options
+  if (mode !== 'append' && mode !== 'upsert')
+    throw new SluiceError('SLUICE_NOT_YET', `--mode ${mode} into DynamoDB is specified and not built yet`, {
+      hint: 'a put replaces the item with the same key: --mode append',
+    })
+  const target = await findDynamoTarget(request.url, request)
+  return new DynamoSink(request, target)
+}
+
+/** Loads a table by BatchWriteItem. What an extent's receipt says is in the table, and is not written again. */
+class DynamoSink implements Sink {
+  readonly forms: readonly BatchForm[] = ['csv', 'rows']
+  /** One window of requests, fed in the order of the input; it has tried again by itself. */
+  readonly lanes = { max: 1, ordered: true, final: true }
+  readonly wantsTypes = true
+  readonly anyColumns = true
+  readonly #request: SinkRequest
+  readonly #target: DynamoTarget
+  readonly #client: DynamoClient
+  #plan: SinkPlan | null = null
+  #table: TableInfo | null = null
+
+  constructor(request: SinkRequest, target: DynamoTarget) {
+    const { concurrency } = request.options
+    this.#request = request
+    this.#target = target
+    const most = typeof concurrency === 'number' ? concurrency : MOST_IN_FLIGHT
+    this.#client = openDynamoClient(request, target, { maxConnections: most + 1 })
+  }
+
+  get extentBytes(): { target: number; exact: boolean } {
+    return { target: this.#plan?.form === 'rows' ? ROWS_EXTENT_BYTES : CSV_EXTENT_BYTES, exact: false }
+  }
+
+  /** Finds or makes the table, and checks that rows can have its key. */
+  async meet(schema: Schema, o: Abortable): Promise<Schema> {
+    const { options, context } = this.#request
+    const { table, created } = await loadableTable(this.#client, { table: this.#target.table, options }, o)
+    if (created) await context.record({ kind: 'created', table: table.name })
+    this.#table = table
+    // JSON's first row need not have all keys; each row is looked at by itself.
+    if (schema.typed !== true) checkKeys(table, schema)
+    const keys = keysOf(table)
+    const columns = schema.columns.map((column) => {
+      const key = keys.find((one) => one.name === column.name)
+      return key === undefined || column.type !== undefined ? column : { ...column, type: KEY_TYPES[key.type] }
+    })
+    return { ...schema, columns }
+  }
+
+  async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
+    const { options, context } = this.#request
+    if (this.#table === null) await this.meet(plan.schema, o)
+    this.#plan = plan
+    this.#attributesFor(plan.schema.columns.map((column) => column.name))
+    if (options.dedupe === 'error' && context.resumed)
+      context.warn('--dedupe error: keys that were written before this run are not known to it')
+  }
+
+  recover(): Promise<readonly Receipt[]> {
+    return Promise.resolve(this.#request.context.recorded.flatMap(sealedReceipt))
+  }
+
+  openLane(o: Abortable): Promise<Lane> {
+    const { options, context, retryForMs } = this.#request
+    const table = this.#ready()
+    const { concurrency, writeUnits, dedupe = 'last' } = options
+    const fixed = typeof concurrency === 'number' ? concurrency : null
+    const window = new PutWindow({
+      client: this.#client,
+      table: table.name,
+      keys: keysOf(table),
+      limit: new InFlightLimit({
+        initial: fixed ?? FIRST_IN_FLIGHT,
+        min: fixed ?? 2,
+        max: fixed ?? MOST_IN_FLIGHT,
+      }),
+      capacity: typeof writeUnits === 'number' ? new CapacityBudget(writeUnits) : null,
+      dedupe,
+      retryForMs,
+      signal: o.signal,
+    })
+    const lane = new DynamoLane({
+      window,
+      attributesFor: (columns) => this.#attributesFor(columns),
+      sorted: table.sortKey !== null,
+      nulls: this.#nulls(),
+      seen: dedupe === 'error' ? new SeenKeys() : null,
+      record: (receipt) => context.record({ kind: 'sealed', receipt: receiptJson(receipt) }),
+    })
+    return Promise.resolve(lane)
+  }
+
+  finish(receipts: readonly Receipt[]): Promise<FinishResult> {
+    const sum = (of: (receipt: Receipt) => number): number =>
+      receipts.reduce((total, receipt) => total + of(receipt), 0)
+    const output = {
+      url: this.#target.url,
+      rows: sum((receipt) => receipt.rowsWritten),
+      bytes: sum((receipt) => receipt.bytesWritten),
+      etag: null,
+    }
+    return Promise.resolve({ outputs: [output], lost: [] })
+  }
+
+  /** What is in stays: puts are by key, and a resume writes what is missing. */
+  abort(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+
+  #ready(): TableInfo {
+    if (this.#table === null) throw new SluiceError('SLUICE_INTERNAL', 'the sink was not prepared')
+    return this.#table
+  }
+
+  /** In CSV nothing is there; in a format with types of its own a null says so. */
+  #nulls(): 'omit' | 'NULL' {
+    const { empty } = this.#request.options
+    if (this.#plan?.schema.typed === true || this.#plan?.schema.fixed === true)
+      return empty === 'omit' ? 'omit' : 'NULL'
+    return empty === 'null' || empty === 'string' ? 'NULL' : 'omit'
+  }
+
+  #attributesFor(names: readonly string[]): readonly Attribute[] {
+    const { schema } = this.#plan ?? { schema: { columns: [] } }
+    const keys = keysOf(this.#ready())
+    const typed = this.#plan?.schema.typed === true
+    const explicit = explicitNames(this.#request.options)
+    return names.map((name) => {
+      const column: Column = schema.columns.find((one) => one.name === name) ?? { name }
+      return attributeOf(column, { keys, typed, explicit: explicit.has(name.toLowerCase()) })
+    })
+  }
+}
+
+/** Columns that `--type` names, by the old or the new name of a renamed one; without case, as the mapping may match them. */
+function explicitNames({ type = [], rename = [] }: CopyOptions): ReadonlySet<string> {
+  const lower = (text: string): string => text.toLowerCase()
+  const names = new Set(type.map((text) => lower(text.slice(0, text.indexOf('=')))))
+  for (const text of rename) {
+    const at = text.indexOf('=')
+    if (names.has(lower(text.slice(0, at)))) names.add(lower(text.slice(at + 1)))
+  }
+  return names
+}
+
+function receiptJson(receipt: Receipt): Json {
+  const { extent, rowsWritten, bytesWritten, superseded = 0 } = receipt
+  return {
+    extent: { ...extent, start: { ...extent.start }, end: { ...extent.end } },
+    rowsWritten,
+    bytesWritten,
+    superseded,
+  }
+}
+
+function sealedReceipt(entry: Json): Receipt[] {
+  if (typeof entry !== 'object' || entry === null || !('kind' in entry) || entry.kind !== 'sealed') return []
+  const { receipt } = entry as { readonly receipt?: Json }
+  if (typeof receipt !== 'object' || receipt === null || !('extent' in receipt)) return []
+  const { extent, rowsWritten, bytesWritten, superseded } = receipt as unknown as Omit<Receipt, 'extent'> & {
+    readonly extent: Extent
+  }
+  return [{ extent, durable: true, rowsWritten, bytesWritten, superseded, state: null }]
+}
