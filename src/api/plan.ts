@@ -21,7 +21,7 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
-  const source = await route.source.openSource?.(endpointRequest(request.source, around))
+  const source = await route.source.openSource?.({ ...endpointRequest(request.source, around), raw: route.raw })
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
   try {
     return await planWith(source, { request, route, around, progressor })

@@ -209,7 +209,7 @@ async function compareBytes(from: End, to: End, o: { signal: AbortSignal; limit:
 
 /** SHA-256 of each file, and of the whole. */
 async function hashBytes(end: End, signal: AbortSignal): Promise<{ side: VerifySide; files: Map<string, string> }> {
-  const source = await openSource(end)
+  const source = await openSource({ ...end, request: { ...end.request, raw: true } })
   const files = new Map<string, string>()
   let bytes = 0
   try {

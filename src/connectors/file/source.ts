@@ -73,7 +73,8 @@ async function parquetMatches(
   { store, endpoint }: { store: Store; endpoint: ReturnType<typeof parseEndpoint> },
 ): Promise<readonly Match[] | null> {
   const { sourceFormat, glob } = request.options
-  const isParquet = (key: string): boolean => (sourceFormat ?? formatOfName(endpointName({ ...endpoint, key }))) === 'parquet'
+  const isParquet = (key: string): boolean =>
+    (sourceFormat ?? formatOfName(endpointName({ ...endpoint, key }))) === 'parquet'
   const many = endpoint.scheme !== 'http' && endpoint.scheme !== 'stdio' && isPattern(endpoint.key, glob !== false)
   if (!many && !isParquet(endpoint.key)) return null
   if (many && sourceFormat !== undefined && sourceFormat !== 'parquet') return null
@@ -305,8 +306,8 @@ class FileSource implements Source {
     const hint = head.startsWith('PAR1')
       ? 'it looks like Parquet: --source-format parquet'
       : head.startsWith('{')
-      ? 'it looks like JSON Lines: --source-format jsonl'
-      : 'say --source-format csv, tsv or jsonl'
+        ? 'it looks like JSON Lines: --source-format jsonl'
+        : 'say --source-format csv, tsv or jsonl'
     throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'neither the name nor the first bytes tell the format', {
       where: { url: this.#endpoint.url },
       hint,
