@@ -77,11 +77,12 @@ function flagName(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** Names of a table's columns whose values JSON holds in base64. */
+/** Names, in the file, of columns whose values JSON holds in base64. */
 async function binaryColumns(table: End): Promise<readonly string[]> {
   const source = await openSource(table)
   try {
-    const { columns } = await source.describe({ signal: table.request.signal })
+    const described = await source.describe({ signal: table.request.signal })
+    const { columns } = mapColumns(described, table.request.options, table.url).schema
     return columns.filter((column) => column.type === 'binary').map((column) => column.name)
   } finally {
     await source.close()

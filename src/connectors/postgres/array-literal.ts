@@ -1,6 +1,3 @@
-import type { RowsBatch, Value } from '../../core/batch.ts'
-import type { TableColumn } from './table.ts'
-
 const BYTEA_OID = 17
 const TOKEN = /\s*(?:([[\]{}:,])|("(?:[^"\\]|\\.)*")|([^\s[\]{}:,"]+))/y
 
@@ -44,17 +41,4 @@ export function arrayLiteral(json: string, element: { readonly typeOid: number }
 
 function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/g, (c) => `\\${c}`)}"`
-}
-
-/** Rows whose JSON arrays are written as the array columns that they go into read them; the same batch where there is nothing to do. */
-export function withArrayLiterals(batch: RowsBatch, columns: readonly TableColumn[]): RowsBatch {
-  const elements = columns.map((column) => column.element)
-  if (elements.every((element) => element === null)) return batch
-  const convert = (value: Value, i: number): Value => {
-    const element = elements[i] ?? null
-    const isArray =
-      element !== null && typeof value === 'object' && value !== null && 'kind' in value && /^\s*\[/.test(value.text)
-    return isArray && value.kind === 'json' ? arrayLiteral(value.text, element) : value
-  }
-  return { ...batch, rows: batch.rows.map((row) => row.map(convert)) }
 }

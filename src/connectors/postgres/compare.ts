@@ -43,6 +43,7 @@ export async function compareWithTable(
     const load = new TableLoad(side.table, {
       byPosition: request.options.byPosition === true || !rows.schema.named,
       timeZone: request.options.timeZone ?? 'UTC',
+      typed: rows.schema.typed === true,
     })
     const list = load
       .columnsFor(rows.schema.columns.map((column) => column.name))
@@ -136,13 +137,13 @@ async function compareSides(
   await connection.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   const digest = async (from: string): Promise<SideDigest> => {
     const [row] = await connection.query<{ rows: string; hash: string | null }>(
-      `SELECT count(*)::text AS rows, sum(hashtextextended(t::text, 0)::numeric)::text AS hash FROM (SELECT ${what.list} FROM ${from}) t`,
+      `SELECT count(*)::text AS rows, sum(hashtextextended(ROW(t.*)::text, 0)::numeric)::text AS hash FROM (SELECT ${what.list} FROM ${from}) t`,
     )
     return { rows: Number(row?.rows ?? 0), hash: row?.hash ?? '0' }
   }
   const only = async (a: string, b: string): Promise<string[]> => {
     const found = await connection.query<{ text: string }>(
-      `SELECT t::text AS text FROM (SELECT ${what.list} FROM ${a}) t EXCEPT ALL SELECT t::text FROM (SELECT ${what.list} FROM ${b}) t LIMIT ${what.limit}`,
+      `SELECT ROW(t.*)::text AS text FROM (SELECT ${what.list} FROM ${a}) t EXCEPT ALL SELECT ROW(t.*)::text FROM (SELECT ${what.list} FROM ${b}) t LIMIT ${what.limit}`,
     )
     return found.map((row) => row.text)
   }

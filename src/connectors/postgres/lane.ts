@@ -3,7 +3,6 @@ import type { Batch, CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import type { Extent, Receipt } from '../../core/job.ts'
 import type { Lane } from '../../core/ports.ts'
 import { encodeCopyRows } from '../../formats/csv/csv-encoder.ts'
-import { withArrayLiterals } from './array-literal.ts'
 import type { PgConnection } from './connection.ts'
 import { CopyIn } from './copy-in.ts'
 import { sqlState } from './errors.ts'
@@ -68,7 +67,7 @@ export class PostgresLane implements Lane {
       throw new SluiceError('SLUICE_INTERNAL', `PostgreSQL takes rows, not ${batch.form}`)
     if (this.#known) return
     const columns = this.#columnsFor(batch)
-    const sent = this.#encode(batch.form === 'rows' ? withArrayLiterals(batch, columns) : batch)
+    const sent = this.#encode(batch.form === 'rows' ? this.#settings.load.adapt(batch, columns) : batch)
     const shape = sent.shape
     const bad = this.#settings.load.check(sent.batch, sent, columns)
     if (bad !== null)

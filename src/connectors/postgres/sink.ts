@@ -79,6 +79,7 @@ class PostgresSink implements Sink {
     const load = new TableLoad(table, {
       byPosition: options.byPosition === true || !plan.schema.named,
       timeZone: options.timeZone ?? 'UTC',
+      typed: plan.schema.typed === true,
     })
     this.#load = load
     load.columnsFor(plan.schema.columns.map((column) => column.name))

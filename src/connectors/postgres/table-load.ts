@@ -1,5 +1,6 @@
 import type { CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import { matchColumns } from './column-match.ts'
+import { forJsonColumns } from './json-columns.ts'
 import type { SentBatch } from './copy-run.ts'
 import type { TableColumn, TableDescription } from './table.ts'
 import { createValueChecker } from './value-checks.ts'
@@ -10,13 +11,15 @@ export class TableLoad {
   readonly table: TableDescription
   readonly #byPosition: boolean
   readonly #timeZone: string
+  readonly #typed: boolean
   readonly #columns = new Map<string, readonly TableColumn[]>()
   readonly #checkers = new Map<string, ValueChecker | null>()
 
-  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string }) {
+  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string; typed: boolean }) {
     this.table = table
     this.#byPosition = o.byPosition
     this.#timeZone = o.timeZone
+    this.#typed = o.typed
   }
 
   /** @throws SLUICE_COLUMN_MISSING, SLUICE_COLUMN_GENERATED */
@@ -28,6 +31,11 @@ export class TableLoad {
       this.#columns.set(key, columns)
     }
     return columns
+  }
+
+  /** Rows as the columns read them. */
+  adapt(batch: RowsBatch, columns: readonly TableColumn[]): RowsBatch {
+    return forJsonColumns(batch, columns, this.#typed)
   }
 
   /** The first value of a batch that COPY would alter or misread. */
