@@ -10,8 +10,8 @@ export function vectorValues(vector: ColumnVector): unknown[] {
   const values = Array.from({ length }, (_, i) => (isThere(i) ? valueAt(vector, i) : null))
   const missing = values.filter((value) => value === null).length
   if (missing !== nulls) throw new Error(`${missing} values are missing, ${nulls} are said to be`)
-  const isNamedTwice = vector.offsets !== null && vector.offsets.length !== length + 1
-  if (isNamedTwice) throw new Error(`${vector.offsets?.length} offsets for ${length} values`)
+  const isMiscounted = vector.offsets !== null && vector.offsets.length !== length + 1
+  if (isMiscounted) throw new Error(`${vector.offsets?.length} offsets for ${length} values`)
   return values
 }
 

@@ -47,13 +47,14 @@ const [EPOCH_HIGH, EPOCH_LOW] = [Math.floor(EPOCH_MICROS / TWO_32), EPOCH_MICROS
 const [FIRST_TIMESTAMP, END_TIMESTAMP] = [BigInt(FIRST_DATE) * 86_400_000_000n, BigInt(LAST_DATE + 1) * 86_400_000_000n]
 const [FIRST_HIGH, LAST_HIGH] = [Number(FIRST_TIMESTAMP >> 32n) + 1, Number(END_TIMESTAMP >> 32n) - 1]
 /** Up to this length a loop copies text faster than a call does (measured). */
-const SHORT_BYTES = 24
+const SHORT_BYTES = 64
 /** An array's head: dimensions, a flag, the element's type, one length and lower bound, four bytes each (arrayfuncs.c, array_send). */
 const [ARRAY_HEAD_BYTES, ARRAY_FIRST] = [12, 20]
 /** Values and bytes that a column of unknown size has room for at first. */
 const [LEAST_VALUES, LEAST_BYTES] = [64, 512]
 const NO_BYTES = new Uint8Array(0)
 const NO_WORDS = new Int32Array(0)
+const NO_VIEW = new DataView(NO_BYTES.buffer)
 
 /** One column of a batch in the making, in Arrow's layout: values of COPY's binary format are appended one by one. */
 export class ColumnBuffer {
@@ -72,6 +73,8 @@ export class ColumnBuffer {
   #values = NO_BYTES
   /** The same memory, where values are of 32 bits or more. */
   #words = NO_WORDS
+  /** The same, where values are texts. */
+  #into = NO_VIEW
   /** Bytes of `values` that texts take. */
   #used = 0
   #offsets = NO_WORDS
@@ -117,7 +120,7 @@ export class ColumnBuffer {
       const offsets = new Int32Array(capacity + 1)
       offsets.set(this.#offsets)
       this.#offsets = offsets
-      if (this.#op === BYTES && this.#values.length === 0) this.#values = new Uint8Array(this.#expectedBytes)
+      if (this.#op === BYTES && this.#values.length === 0) this.#holdBytes(this.#expectedBytes)
     }
     if (this.#missing !== null) this.#missing = grown(this.#missing, bitmapBytes(capacity))
   }
@@ -147,7 +150,7 @@ export class ColumnBuffer {
         this.#words[index] = view.getInt32(at)
         break
       case BYTES:
-        this.#appendBytes(source.bytes, at, size)
+        this.#appendBytes(source, at, size)
         return
       case EIGHT:
         if (size !== 8) throw this.#wrongSize(size)
@@ -181,20 +184,26 @@ export class ColumnBuffer {
     this.#length = index + 1
   }
 
-  #appendBytes(bytes: Uint8Array, at: number, size: number): void {
+  /** Words of four bytes, of which the last overlaps. */
+  #appendBytes({ bytes, view }: ByteSource, at: number, size: number): void {
     const from = this.#used
     const end = from + size
-    if (end > this.#values.length) this.#growBytes(end)
-    const values = this.#values
-    if (size <= SHORT_BYTES) for (let i = 0; i < size; i += 1) values[from + i] = bytes[at + i] ?? 0
-    else values.set(bytes.subarray(at, at + size), from)
+    if (end > this.#values.length) this.#holdBytes(Math.max(end, this.#values.length * 2))
+    if (size > SHORT_BYTES) this.#values.set(bytes.subarray(at, at + size), from)
+    else if (size >= 4) {
+      const into = this.#into
+      const last = size - 4
+      for (let i = 0; i < last; i += 4) into.setInt32(from + i, view.getInt32(at + i))
+      into.setInt32(from + last, view.getInt32(at + last))
+    } else for (let i = 0; i < size; i += 1) this.#into.setUint8(from + i, view.getUint8(at + i))
     this.#used = end
     this.#length += 1
     this.#offsets[this.#length] = end
   }
 
-  #growBytes(needed: number): void {
-    this.#values = grown(this.#values, Math.max(needed, this.#values.length * 2))
+  #holdBytes(size: number): void {
+    this.#values = grown(this.#values, size)
+    this.#into = new DataView(this.#values.buffer)
   }
 
   #appendDate(view: DataView, at: number, size: number): void {
@@ -304,6 +313,7 @@ export class ColumnBuffer {
     this.#length = this.#nulls = this.#used = this.#capacity = 0
     this.#values = NO_BYTES
     this.#words = this.#offsets = NO_WORDS
+    this.#into = NO_VIEW
     this.#missing = null
     return vector
   }
