@@ -150,6 +150,26 @@ describe.each(SERVERS)('%s', (server) => {
     expect((await csv(await open(server, 'kept'))).trim().split('\n')).toHaveLength(3)
   })
 
+  it('lets a DROP of a leaf that is still to be read wait', async () => {
+    await sql(`CREATE TABLE dropped (k int) PARTITION BY LIST (k); CREATE TABLE dropped1 PARTITION OF dropped FOR VALUES IN (1);
+      CREATE TABLE dropped2 PARTITION OF dropped FOR VALUES IN (2); INSERT INTO dropped VALUES (1), (2)`)
+    const source = await open(server, 'dropped')
+    const [first, second] = await source.plan({ signal })
+    if (first === undefined || second === undefined) throw new Error('no partitions')
+    for await (const batch of source.read(first, { form: 'csv', signal })) expect(rowCount(batch)).toBe(1)
+    const dropping = sql('DROP TABLE dropped2')
+    await expect
+      .poll(() =>
+        sql(
+          'SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())',
+        ),
+      )
+      .toBe('1')
+    for await (const batch of source.read(second, { form: 'csv', signal })) expect(rowCount(batch)).toBe(1)
+    await source.close()
+    await dropping
+  })
+
   it('gives values in types, exact', async () => {
     const values = `SELECT true AS b, 9007199254740993::bigint AS i, 1.10::numeric AS n, 'NaN'::float8 AS nan, '-Infinity'::float4 AS inf, 1e20::float8 AS f,
       E'{"a":\\n 1}'::json AS j, '[1, 2]'::jsonb AS jb, ARRAY[1.50, NULL]::numeric[] AS na, ARRAY['a,b', 'NULL', E'q"\\\\'] AS ta, '{{1,2},{3,4}}'::int[] AS ii,

@@ -175,10 +175,17 @@ export function translatePgError(error: unknown, o: PgErrorContext): SluiceError
   return build({ code: 'SLUICE_INTERNAL' }, `${o.while}: ${text}`, { cause: error })
 }
 
-/** The same error, told of what was being read: what is missing is the right to SELECT. */
+/** What a standby says that ends a reader of it: changes that it must replay come first. */
+export const STANDBY_CONFLICT = '40001'
+export const STANDBY_HINT =
+  'the standby had to replay changes: raise max_standby_streaming_delay, set hot_standby_feedback, or read from the primary'
+
+/** The same error, told of what was being read: what is missing is the right to SELECT, what conflicts is a standby's replay. */
 export function whileReading(error: unknown, what: string): SluiceError {
   const own = error instanceof SluiceError && sqlState(error) !== null ? error.cause : error
-  return translatePgError(own, { while: what, rowsMoved: true, privilege: 'SELECT' })
+  const translated = translatePgError(own, { while: what, rowsMoved: true, privilege: 'SELECT' })
+  if (sqlState(own) !== STANDBY_CONFLICT) return translated
+  return new SluiceError('SLUICE_SERVER', translated.message, { hint: STANDBY_HINT, cause: own })
 }
 
 function fromServer(error: ServerError, o: PgErrorContext): SluiceError {

@@ -17,18 +17,18 @@ export interface QueryColumn {
  */
 export function onlyStatement(text: string): string {
   const sql = text.replace(/^\uFEFF/, '')
-  let end: number | null = null
-  let isEmpty = true
-  for (const token of tokens(sql)) {
-    if (token.kind === 'semicolon') end ??= isEmpty ? null : token.start
-    else if (end === null) isEmpty = false
+  let [begin, end]: [number | null, number | null] = [null, null]
+  for (const { kind, start } of tokens(sql)) {
+    if (kind === 'semicolon') end ??= begin === null ? null : start
+    else if (end === null) begin ??= start
     else
       throw new SluiceError('SLUICE_USAGE', 'the query is more than one statement', {
         hint: 'give one SELECT; --before-sql and --after-sql run others, at a sink',
       })
   }
-  if (isEmpty) throw new SluiceError('SLUICE_USAGE', 'the query is empty', { hint: "--query 'SELECT …'" })
-  return end === null ? sql : sql.slice(0, end)
+  if (begin === null) throw new SluiceError('SLUICE_USAGE', 'the query is empty', { hint: "--query 'SELECT …'" })
+  // Lines and columns stay as they are, for errors.
+  return sql.slice(0, begin).replaceAll(';', ' ') + sql.slice(begin, end ?? undefined)
 }
 
 /** Skipped, or what a semicolon is not looked for in (PostgreSQL documentation, "Lexical Structure"); sticky, tried in this order. */

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { SluiceError } from '../../core/errors.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
-import { sqlState } from './errors.ts'
+import { sqlState, STANDBY_CONFLICT, STANDBY_HINT } from './errors.ts'
 import { quoteLiteral } from './quote.ts'
 import type { PostgresTarget } from './url.ts'
 
@@ -38,6 +38,7 @@ export class Snapshot {
   readonly #options: SnapshotOptions
   readonly #idle: PgConnection[] = []
   readonly #open = new Set<PgConnection>()
+  #readerSql: string | null = null
   #closed = false
 
   private constructor(main: PgConnection, id: string, o: { target: PostgresTarget; options: SnapshotOptions }) {
@@ -53,6 +54,13 @@ export class Snapshot {
     if (options.lockSql !== null) await main.query(options.lockSql)
     const [row] = await main.query<{ id: string }>('SELECT pg_catalog.pg_export_snapshot() AS id')
     return new Snapshot(main, row?.id ?? '', { target: sameHost(target, main), options })
+  }
+
+  /**
+   * What each reader opened from now on does first. Its own locks, taken early, keep it from waiting behind a DROP that waits for the main connection's.
+   */
+  begin(readerSql: string | null): void {
+    this.#readerSql = readerSql
   }
 
   /** A connection in a transaction that sees the snapshot. @throws as `connect` does; SLUICE_SERVER_GONE where the snapshot is lost */
@@ -105,6 +113,7 @@ export class Snapshot {
       throw error
     }
     await reader.query(localSql(this.#options).join('; '))
+    if (this.#readerSql !== null) await reader.query(this.#readerSql)
   }
 
   #requireMain(): void {
@@ -117,7 +126,7 @@ function snapshotLost(target: PostgresTarget, cause: unknown): SluiceError {
   const why = cause instanceof SluiceError ? `: ${cause.message}` : ''
   return new SluiceError('SLUICE_SERVER_GONE', `the connection that holds the snapshot is lost${why}`, {
     where: { url: target.url },
-    hint: 'resume begins anew, with a snapshot of then',
+    hint: `${sqlState(cause) === STANDBY_CONFLICT ? `${STANDBY_HINT}; ` : ''}resume begins anew, with a snapshot of then`,
     retryable: false,
     cause,
   })

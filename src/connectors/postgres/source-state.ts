@@ -15,6 +15,9 @@ import type { PostgresTarget } from './url.ts'
 /** No wait for another session's lock is longer. Never longer than --retry-for. */
 const LOCK_TIMEOUT_MS = 10_000
 
+/** Each reader locks all leaves of a table with no more than these; the server's table of locks has room for some thousands (max_locks_per_transaction). */
+const MOST_LOCKED_LEAVES = 100
+
 /** What a source knows once it has taken its snapshot. */
 export interface SourceState {
   readonly snapshot: Snapshot
@@ -74,5 +77,6 @@ async function look(main: PgConnection, { target, subject, o }: LookRequest): Pr
   const table = await describeTable(main, subject.reference, 'read')
   await holdTable(main, table)
   const found = await findLeaves(main, table)
+  if (found.leaves.length <= MOST_LOCKED_LEAVES) snapshot.begin(lockSql)
   return { snapshot, columns: table.columns, table, found, sql: null }
 }
