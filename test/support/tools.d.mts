@@ -10,3 +10,5 @@ export function debianPostgresFolder(): string
 export function embeddedPostgresFolder(): string
 /** Fetches everything; what could not be had is told by `say` and returned by name. */
 export function prepareTools(say: (line: string) => void): string[]
+/** Folder for PYTHONPATH with DuckDB and pyarrow. */
+export function pythonTools(): string

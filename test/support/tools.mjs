@@ -21,6 +21,8 @@ const toolsFolder = join(root, '.tools')
 
 const VERSITYGW = 'v1.8.0'
 const SEAWEEDFS = '4.48'
+const DUCKDB = '1.4.4'
+const PYARROW = '26.0.1'
 const NODES = { 22: '22.23.5', 24: '24.22.3' }
 const POSTGRES_MAJOR = '15'
 const POSTGRES_FOLDER = `/usr/lib/postgresql/${POSTGRES_MAJOR}/bin`
@@ -97,6 +99,17 @@ export function seaweedfsProgram() {
   return join(folder, 'weed')
 }
 
+/** A folder of Python packages for PYTHONPATH: DuckDB and pyarrow, which judge Parquet files. */
+export function pythonTools() {
+  return fetchOnce('python', `duckdb${DUCKDB}-pyarrow${PYARROW}`, (into) => {
+    ensurePip()
+    run('python3', [
+      ...['-m', 'pip', 'install', '--quiet', '--only-binary', ':all:', '--target', into],
+      ...[`duckdb==${DUCKDB}`, `pyarrow==${PYARROW}`],
+    ])
+  })
+}
+
 export function nodeProgram(major) {
   const version = NODES[major]
   if (version === undefined) throw new Error(`no pinned Node ${major}`)
@@ -153,6 +166,7 @@ export function prepareTools(say) {
     { name: 'PostgreSQL 18', get: embeddedPostgresFolder },
     { name: `versitygw ${VERSITYGW}`, get: versitygwProgram },
     { name: `SeaweedFS ${SEAWEEDFS}`, get: seaweedfsProgram },
+    { name: `DuckDB ${DUCKDB} and pyarrow ${PYARROW}`, get: pythonTools },
     { name: `Node ${NODES[22]}`, get: () => nodeProgram(22) },
     { name: `Node ${NODES[24]}`, get: () => nodeProgram(24) },
   ]
