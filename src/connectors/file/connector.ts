@@ -6,8 +6,10 @@ import { endpointName, openStore, openWritableStore, parseEndpoint } from './end
 import type { Endpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openEncoder } from './file-format.ts'
 import { listMatches, matchObjects } from './match.ts'
-import { convertedName, isPrefix, makeFolder, outputKey, outputUrl } from './output-name.ts'
-import { createStoreTarget, createStreamTarget } from './output-target.ts'
+import { createOutputFile } from './output-file.ts'
+import { isPrefix, makeFolder, outputNames, sourceStem } from './output-name.ts'
+import { createStreamTarget } from './output-target.ts'
+import { PartGate } from './part-gate.ts'
 import { createRowsSink } from './rows-sink.ts'
 import { createFileSource, readDecompressed } from './source.ts'
 
@@ -18,7 +20,7 @@ export const fileConnector: Connector = {
   openSource: createFileSource,
   openSink,
   readDecompressed,
-  openEncoder: (format, columns) => openEncoder(format, columns, '-'),
+  openEncoder: (format, columns) => openEncoder(format, columns, { url: '-' }),
   list,
 }
 
@@ -29,20 +31,63 @@ function fileKind(request: EndpointRequest): FileKind {
 
 async function openSink(request: SinkRequest): Promise<Sink> {
   const endpoint = parseEndpoint(request.url)
+  const { options, stdout } = request
   const { format, compression } = sinkKind(request, endpoint)
+  const gate = new PartGate(options.parallelism)
+  const names = (partitions: number) =>
+    outputNames(endpoint, {
+      stem: sourceStem(request.sourceUrl, options.query),
+      ending: ending(format, compression),
+      partitions,
+      single: options.singleFile === true,
+      rolls: options.maxFileSize !== undefined,
+    })
   if (endpoint.scheme === 'stdio') {
-    if (request.stdout === undefined) throw new SluiceError('SLUICE_USAGE', 'standard output was not handed in')
-    return createRowsSink(request, { target: createStreamTarget(request.stdout), format, compression })
+    if (stdout === undefined) throw new SluiceError('SLUICE_USAGE', 'standard output was not handed in')
+    const openTarget = () => createStreamTarget(stdout)
+    return createRowsSink(request, { store: null, gate, openTarget, names, format, compression })
   }
+  if (request.raw) refuseForBytes(request)
   const store = await openWritableStore(endpoint, request)
   if (request.raw) return createBytesSink(request, { store, endpoint })
-  const key = isPrefix(endpoint)
-    ? outputKey(endpoint, convertedName(request.sourceUrl, ending(format, compression)))
-    : endpoint.key
-  await makeFolder(endpoint, key)
-  const target = createStoreTarget(request, { store, key, url: outputUrl(endpoint, key) })
-  return createRowsSink(request, { target, format, compression })
+  await makeFolder(endpoint, names(1).place(1, 1).key)
+  const held = { bytes: 0 }
+  const partBytes = store.partBytes(null, wantedPartBytes(request, gate))
+  const openTarget = (place: { key: string; url: string }) =>
+    createOutputFile(request, { ...place, store, gate, partBytes, held })
+  return createRowsSink(request, { store, gate, openTarget, names, format, compression })
 }
+
+/** Flags that are about files of rows. */
+function refuseForBytes({ options }: SinkRequest): void {
+  const flag = [
+    options.maxFileSize === undefined ? '' : '--max-file-size',
+    options.singleFile === true ? '--single-file' : '',
+    options.manifest === undefined ? '' : '--manifest',
+  ].find((name) => name !== '')
+  if (flag !== undefined)
+    throw new SluiceError(
+      'SLUICE_USAGE',
+      `${flag} is about files that are made of rows; these are copied as they are`,
+      {
+        hint: 'leave it out, or say another --sink-format',
+      },
+    )
+}
+
+const MIB = 1024 * 1024
+const LEAST_PART_BYTES = 5 * MIB
+
+/** `--part-size`, or such that parts take no more than half of `--max-memory`; the store's own where that is more. */
+function wantedPartBytes({ options }: SinkRequest, gate: PartGate): number | null {
+  if (options.partSize !== undefined) return options.partSize
+  if (options.maxMemory === undefined) return null
+  const share = Math.floor(options.maxMemory / 2 / (gate.limit + 2) / MIB) * MIB
+  return share >= DEFAULT_PART_BYTES ? null : Math.max(LEAST_PART_BYTES, share)
+}
+
+/** What stores take for files of unknown length. */
+const DEFAULT_PART_BYTES = 16 * MIB
 
 /** The output's format and compression: by flag, by name, else the source's. */
 function sinkKind(request: SinkRequest, endpoint: Endpoint): { format: FormatName; compression: CompressionName } {

@@ -2,6 +2,7 @@ import { SluiceError } from '../../core/errors.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { CompressionName, FormatEncoder, FormatName, FormatReader } from '../../core/ports.ts'
 import { compressionOfName, stripCompressionExtension } from '../../compression/detect.ts'
+import type { CsvWriteOptions } from '../../formats/csv/csv-encoder.ts'
 import type { CsvReadOptions } from '../../formats/csv/csv-reader.ts'
 
 const ENDINGS: Readonly<Record<string, FormatName>> = {
@@ -52,7 +53,11 @@ export async function openReader(format: FormatName, options: CopyOptions, url: 
       return createJsonLinesReader(text)
     }
     case 'parquet':
-      throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url } })
+      // Files and objects of their own are read by parquet-source.ts.
+      throw new SluiceError('SLUICE_USAGE', 'Parquet is read by ranges: it must be a file of its own, not compressed', {
+        where: { url },
+        hint: 'unpack it first',
+      })
     case 'dynamodb-json': {
       const { createDynamoJsonReader } = await import('../../formats/dynamodb-json/dynamodb-json-reader.ts')
       return createDynamoJsonReader(text)
@@ -81,26 +86,30 @@ function csvOptions(format: 'csv' | 'tsv', options: CopyOptions): Omit<CsvReadOp
 }
 
 /** @throws SLUICE_NOT_YET, SLUICE_UNKNOWN_FORMAT */
-export async function openEncoder(format: FormatName, columns: readonly string[], url: string): Promise<FormatEncoder> {
+export async function openEncoder(
+  format: FormatName,
+  columns: readonly string[],
+  o: { readonly url: string; readonly csv?: Pick<CsvWriteOptions, 'lineEnd' | 'header'> | undefined },
+): Promise<FormatEncoder> {
   switch (format) {
     case 'csv':
     case 'tsv': {
       const { createCsvEncoder } = await import('../../formats/csv/csv-encoder.ts')
-      return createCsvEncoder(format === 'tsv' ? { columns, delimiter: '\t' } : { columns })
+      return createCsvEncoder({ columns, ...o.csv, ...(format === 'tsv' ? { delimiter: '\t' } : {}) })
     }
     case 'jsonl': {
       const { createJsonLinesEncoder } = await import('../../formats/jsonl/jsonl-encoder.ts')
       return createJsonLinesEncoder({ columns })
     }
     case 'parquet':
-      throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url } })
+      throw new SluiceError('SLUICE_NOT_YET', `${format} is specified and not built yet`, { where: { url: o.url } })
     case 'dynamodb-json': {
       const { createDynamoJsonEncoder } = await import('../../formats/dynamodb-json/dynamodb-json-encoder.ts')
       return createDynamoJsonEncoder()
     }
     case 'raw':
       throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
-        where: { url },
+        where: { url: o.url },
         hint: 'say --sink-format csv, tsv or jsonl',
       })
   }

@@ -4,6 +4,7 @@ import type { FormatEncoder } from '../../core/ports.ts'
 import { countLost, type LostTypes, plainJson } from '../typed-json.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { shapeBytes } from './dialect.ts'
+import { lineEndOf, withLineEnd } from './line-ends.ts'
 import { CR, LF, PLAIN, recordCursor } from './record-cursor.ts'
 
 /** How a CSV file is to be written; absent means cli.md's default. */
@@ -54,7 +55,7 @@ export function createCsvEncoder(options: CsvWriteOptions): FormatEncoder {
   }
   return {
     encode: (batch) => {
-      lineEnd ??= batch.form === 'csv' && endsWithCrLf(batch) ? 'crlf' : 'lf'
+      lineEnd ??= batch.form === 'csv' ? lineEndOf(batch) : 'lf'
       return joined(header(), encodeBatch(batch, { rows: writers[lineEnd], shape, lineEnd }))
     },
     end: header,
@@ -75,19 +76,14 @@ export function encodeCopyRows(batch: RowsBatch, options: CopyRowsOptions): Uint
 
 function encodeBatch(batch: Batch, o: { rows: RowWriter; shape: CsvShape; lineEnd: 'lf' | 'crlf' }): Uint8Array {
   if (batch.form === 'rows') return o.rows.encode(batch)
-  if (batch.form === 'csv') return samePassage(batch, o) ? batch.bytes : o.rows.reencode(batch)
+  if (batch.form === 'csv') return sameShape(batch, o.shape) ? withLineEnd(batch, o.lineEnd) : o.rows.reencode(batch)
   throw new SluiceError('SLUICE_INTERNAL', 'plain bytes are not rows: they are copied, not encoded')
 }
 
-/** Whether the bytes of a batch are already what would be written. */
-function samePassage(batch: CsvBatch, o: { shape: CsvShape; lineEnd: 'lf' | 'crlf' }): boolean {
-  const { csv } = batch
-  if (csv.delimiter !== o.shape.delimiter || csv.quote !== o.shape.quote) return false
-  return (!batch.quoted || csv.escape === o.shape.escape) && endsWithCrLf(batch) === (o.lineEnd === 'crlf')
-}
-
-function endsWithCrLf({ bytes }: CsvBatch): boolean {
-  return bytes.byteLength >= 2 && bytes[bytes.byteLength - 2] === CR
+/** Whether the fields of a batch are already as they would be written. */
+function sameShape({ csv, quoted }: CsvBatch, shape: CsvShape): boolean {
+  if (csv.delimiter !== shape.delimiter || csv.quote !== shape.quote) return false
+  return !quoted || csv.escape === shape.escape
 }
 
 function joined(a: Uint8Array, b: Uint8Array): Uint8Array {

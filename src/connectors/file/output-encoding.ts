@@ -1,0 +1,262 @@
+import { rowCount } from '../../core/batch.ts'
+import type { Batch, BatchForm, CsvBatch, RowsBatch } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
+import type { CopyOptions } from '../../core/options.ts'
+import type { CompressionName, FormatEncoder, FormatName } from '../../core/ports.ts'
+import type { Schema } from '../../core/schema.ts'
+import { BLOCK_BYTES, compressBlocks } from '../../compression/compress-blocks.ts'
+import type { BlockCompressor, CompressedBlock } from '../../compression/compress-blocks.ts'
+import { lineEndOf } from '../../formats/csv/line-ends.ts'
+import type { ParquetGroup } from '../../formats/parquet/parquet-encoder.ts'
+import { openEncoder } from './file-format.ts'
+
+/** A piece of a file that was made by itself: bytes as they are, a compressed block, a row group. */
+export type EncodedPiece =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'block'; readonly block: CompressedBlock }
+  | { readonly kind: 'group'; readonly group: ParquetGroup }
+
+/** How batches become a file: lanes make pieces side by side, files join them. */
+export interface OutputEncoding {
+  openLane(): LaneEncoder
+  openFile(): FileJoiner
+  /** Values that lost their type, all lanes together (FormatEncoder.lost). */
+  lost(): ReadonlyMap<string, number>
+  close(): Promise<void>
+}
+
+/** Makes the pieces of extents, one extent after the other. */
+export interface LaneEncoder {
+  write(batch: Batch): Promise<void>
+  /** The pieces of what was written since the last time, in order. */
+  take(): Promise<readonly EncodedPiece[]>
+}
+
+/** Joins pieces to one file. */
+export interface FileJoiner {
+  begin(): Promise<Uint8Array[]>
+  add(piece: EncodedPiece): Uint8Array
+  end(): Uint8Array
+  /** Bytes that `end` would have now, about. */
+  readonly tailBytes: number
+}
+
+export interface EncodingRequest {
+  readonly format: FormatName
+  readonly compression: CompressionName
+  readonly schema: Schema
+  readonly form: BatchForm
+  readonly options: CopyOptions
+  readonly url: string
+  /** Lanes that will be open at most. */
+  readonly lanes: number
+  /** Key-value metadata, where the format has such. */
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Forms that a format takes, cheapest first. */
+export function formsOf(format: FormatName): readonly BatchForm[] {
+  if (format === 'parquet') return ['columns', 'rows']
+  return hasFixedColumns(format) ? ['csv', 'rows'] : ['rows']
+}
+
+/** Whether each row has the same columns: not in JSON, where a row says its own names. */
+function hasFixedColumns(format: FormatName): boolean {
+  return format !== 'jsonl' && format !== 'dynamodb-json'
+}
+
+/** Plain bytes. */
+export function rawEncoding(): OutputEncoding {
+  return {
+    openLane: () => {
+      let pieces: EncodedPiece[] = []
+      return {
+        write: (batch) => {
+          if (batch.form !== 'bytes') throw new SluiceError('SLUICE_INTERNAL', 'rows where plain bytes were due')
+          pieces.push({ kind: 'bytes', bytes: batch.bytes })
+          return Promise.resolve()
+        },
+        take: () => {
+          const taken = pieces
+          pieces = []
+          return Promise.resolve(taken)
+        },
+      }
+    },
+    openFile: () => ({
+      begin: () => Promise.resolve([]),
+      add: bytesOf,
+      end: () => new Uint8Array(0),
+      tailBytes: 0,
+    }),
+    lost: () => new Map(),
+    close: () => Promise.resolve(),
+  }
+}
+
+/** @throws SLUICE_NOT_YET, SLUICE_UNKNOWN_FORMAT, SLUICE_USAGE, SLUICE_PARQUET */
+export async function openEncoding(request: EncodingRequest): Promise<OutputEncoding> {
+  if (request.format === 'parquet') {
+    const { openParquetEncoding } = await import('./parquet-encoding.ts')
+    return openParquetEncoding(request)
+  }
+  const blocks = request.compression === 'none' ? null : await compressBlocks(request.compression)
+  const encoding = new TextEncoding(request, blocks)
+  await encoding.open()
+  return encoding
+}
+
+/** CSV and JSON Lines. */
+class TextEncoding implements OutputEncoding {
+  readonly #request: EncodingRequest
+  readonly #blocks: BlockCompressor | null
+  readonly #columns: readonly string[]
+  readonly #encoders: FormatEncoder[] = []
+  #lineEnd: 'lf' | 'crlf' | null
+  #headers: Readonly<Record<'lf' | 'crlf', Uint8Array>> = { lf: new Uint8Array(0), crlf: new Uint8Array(0) }
+
+  constructor(request: EncodingRequest, blocks: BlockCompressor | null) {
+    this.#request = request
+    this.#blocks = blocks
+    this.#columns = request.schema.columns.map((column) => column.name)
+    const { lineEnd = 'auto' } = request.options
+    this.#lineEnd = lineEnd === 'auto' ? null : lineEnd
+  }
+
+  async open(): Promise<void> {
+    const { format, url } = this.#request
+    const header = async (lineEnd: 'lf' | 'crlf'): Promise<Uint8Array> =>
+      (await openEncoder(format, this.#columns, { url, csv: { lineEnd } })).end()
+    this.#headers = { lf: await header('lf'), crlf: await header('crlf') }
+  }
+
+  openLane(): LaneEncoder {
+    let encoder: Promise<FormatEncoder> | null = null
+    const gather = this.#blocks === null ? plainPieces() : blockPieces(this.#blocks)
+    return {
+      write: async (batch) => {
+        if (rowCount(batch) === 0) return
+        encoder ??= this.#openEncoder(batch)
+        const fixed = hasFixedColumns(this.#request.format) && (batch.form === 'csv' || batch.form === 'rows')
+        const bytes = (await encoder).encode(fixed ? alignColumns(batch, this.#columns) : batch)
+        if (bytes.byteLength > 0) gather.add(bytes)
+      },
+      take: () => gather.take(),
+    }
+  }
+
+  openFile(): FileJoiner {
+    const file = this.#blocks?.openFile() ?? null
+    return {
+      begin: async () => {
+        const header = this.#headers[this.#lineEnd ?? 'lf']
+        if (this.#blocks === null || file === null) return [header]
+        return [file.begin(), file.add(await this.#blocks.compress(header))]
+      },
+      add: (piece) => (file === null ? bytesOf(piece) : file.add(blockOf(piece))),
+      end: () => file?.end() ?? new Uint8Array(0),
+      tailBytes: file?.tailBytes ?? 0,
+    }
+  }
+
+  lost(): ReadonlyMap<string, number> {
+    const sums = new Map<string, number>()
+    for (const encoder of this.#encoders)
+      for (const [type, count] of encoder.lost?.() ?? []) sums.set(type, (sums.get(type) ?? 0) + count)
+    return sums
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  /** All files end their lines as the very first batch does, where nobody says how. */
+  async #openEncoder(batch: Batch): Promise<FormatEncoder> {
+    this.#lineEnd ??= batch.form === 'csv' ? lineEndOf(batch) : 'lf'
+    const { format, url } = this.#request
+    const encoder = await openEncoder(format, this.#columns, { url, csv: { lineEnd: this.#lineEnd, header: false } })
+    this.#encoders.push(encoder)
+    return encoder
+  }
+}
+
+interface Gathering {
+  add(bytes: Uint8Array): void
+  take(): Promise<readonly EncodedPiece[]>
+}
+
+function plainPieces(): Gathering {
+  let pieces: EncodedPiece[] = []
+  return {
+    add: (bytes) => pieces.push({ kind: 'bytes', bytes }),
+    take: () => {
+      const taken = pieces
+      pieces = []
+      return Promise.resolve(taken)
+    },
+  }
+}
+
+/** Bytes gathered to blocks, which are compressed while more come. Memory: an extent, before and after. */
+function blockPieces(compressor: BlockCompressor): Gathering {
+  let chunks: Uint8Array[] = []
+  let bytes = 0
+  let blocks: Promise<EncodedPiece>[] = []
+  const flush = (): void => {
+    if (bytes === 0) return
+    const block = compressor
+      .compress(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+      .then((made): EncodedPiece => ({ kind: 'block', block: made }))
+    // Whoever takes it hears of it; until then nobody listens.
+    block.catch(() => undefined)
+    blocks.push(block)
+    chunks = []
+    bytes = 0
+  }
+  return {
+    add: (chunk) => {
+      chunks.push(chunk)
+      bytes += chunk.byteLength
+      if (bytes >= BLOCK_BYTES) flush()
+    },
+    take: () => {
+      flush()
+      const taken = blocks
+      blocks = []
+      return Promise.all(taken)
+    },
+  }
+}
+
+function bytesOf(piece: EncodedPiece): Uint8Array {
+  if (piece.kind !== 'bytes') throw new SluiceError('SLUICE_INTERNAL', `a ${piece.kind} in a file of plain bytes`)
+  return piece.bytes
+}
+
+function blockOf(piece: EncodedPiece): CompressedBlock {
+  if (piece.kind !== 'block') throw new SluiceError('SLUICE_INTERNAL', `a ${piece.kind} in a compressed file`)
+  return piece.block
+}
+
+/** Rows in the output's columns: files under a prefix may have them in another order; one more than the first had is an error, never dropped. */
+export function alignColumns<B extends CsvBatch | RowsBatch>(batch: B, columns: readonly string[]): Batch {
+  if (batch.columns.length === columns.length && batch.columns.every((name, i) => name === columns[i])) return batch
+  const unknown = batch.columns.find((name) => !columns.includes(name))
+  if (unknown !== undefined)
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `column "${unknown}" comes up after the output's columns were fixed`,
+      {
+        where: { row: batch.start.row + 1, byte: batch.start.byte },
+        hint: 'name all columns with --columns, or choose some with --select',
+      },
+    )
+  if (batch.form === 'csv')
+    throw new SluiceError(
+      'SLUICE_COLUMN_MISSING',
+      `its columns are ${batch.columns.join(', ')}, where the first file has ${columns.join(', ')}`,
+      { hint: '--select puts them in one order' },
+    )
+  const from = columns.map((name) => batch.columns.indexOf(name))
+  return { ...batch, columns, rows: batch.rows.map((row) => from.map((i) => (i < 0 ? undefined : row[i]))) }
+}
