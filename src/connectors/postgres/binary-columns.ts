@@ -4,8 +4,8 @@ import { ColumnBuffer } from './column-buffer.ts'
 import type { ByteSource } from './column-buffer.ts'
 import type { ColumnsPlan } from './columns-plan.ts'
 
-export { planColumns } from './columns-plan.ts'
-export type { ColumnsPlan, PlanOptions, PlannedColumn, SourceColumn } from './columns-plan.ts'
+export { planColumns, specialsWarning } from './columns-plan.ts'
+export type { ColumnsPlan, SourceColumn } from './columns-plan.ts'
 
 /** When a batch is full: at so many rows, or bytes of COPY's payload (or of its columns, where those are more). */
 export interface ColumnsLimits {
@@ -19,6 +19,8 @@ export interface BuiltColumns {
   readonly rows: number
   /** Bytes of all buffers together. */
   readonly bufferBytes: number
+  /** Special values that became NULL, by column; those that had none are left out. */
+  readonly specials: ReadonlyMap<string, number>
 }
 
 /** What begins a binary COPY: a signature of 11 bytes, flags and the length of an extension (documentation of COPY, "Binary Format"). */
@@ -138,19 +140,15 @@ export class ColumnsBuilder {
 
   /** The batch so far, also one of no rows; the next begins. */
   take(): BuiltColumns {
+    const specials = new Map(
+      this.#columns.filter((column) => column.specials > 0).map((column) => [column.name, column.specials]),
+    )
     const vectors = this.#columns.map((column) => column.take())
     const rows = this.#rows
     // The next is about as long: memory is asked for once.
     this.#expectedRows = Math.max(rows, FIRST_ROWS)
     this.#rows = this.#bytes = this.#capacity = 0
-    return { vectors, rows, bufferBytes: vectors.reduce((sum, vector) => sum + bytesOf(vector), 0) }
-  }
-
-  /** Special values that became NULL so far, by column; those that had none are left out. */
-  specials(): ReadonlyMap<string, number> {
-    return new Map(
-      this.#columns.filter((column) => column.specials > 0).map((column) => [column.name, column.specials]),
-    )
+    return { vectors, rows, bufferBytes: vectors.reduce((sum, vector) => sum + bytesOf(vector), 0), specials }
   }
 }
 

@@ -97,7 +97,7 @@ export class ColumnBuffer {
     return this.#length
   }
 
-  /** Special values that became NULL, over all batches, in lists too. */
+  /** Special values that became NULL, in lists too. */
   get specials(): number {
     return this.#specials + (this.items?.specials ?? 0)
   }
@@ -310,7 +310,7 @@ export class ColumnBuffer {
     }
     // The next is about as long; an eighth more, for it to grow seldom.
     this.#expectedBytes = Math.max(LEAST_BYTES, Math.ceil((bytes * 9) / 64) * 8)
-    this.#length = this.#nulls = this.#used = this.#capacity = 0
+    this.#length = this.#nulls = this.#specials = this.#used = this.#capacity = 0
     this.#values = NO_BYTES
     this.#words = this.#offsets = NO_WORDS
     this.#into = NO_VIEW

@@ -91,10 +91,21 @@ export function planColumns(columns: readonly SourceColumn[], o: PlanOptions): C
   }
 }
 
-function numericWarning(names: readonly string[]): string {
+/** What is told at the end of `--on-special null`. `specials`: values that became NULL, by column. */
+export function specialsWarning(specials: ReadonlyMap<string, number>): string {
+  const total = [...specials.values()].reduce((sum, values) => sum + values, 0)
+  const columns = [...specials].map(([name, values]) => `${name} (${values})`)
+  const what = total === 1 ? 'special value became' : 'special values became'
+  return `${total} ${what} NULL (--on-special null): ${listed(columns)}`
+}
+
+function listed(names: readonly string[]): string {
   const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : ''
-  const listed = `${names.slice(0, MOST_NAMED).join(', ')}${more}`
-  const what = names.length === 1 ? `numeric column ${listed} has` : `numeric columns ${listed} have`
+  return `${names.slice(0, MOST_NAMED).join(', ')}${more}`
+}
+
+function numericWarning(names: readonly string[]): string {
+  const what = names.length === 1 ? `numeric column ${listed(names)} has` : `numeric columns ${listed(names)} have`
   return `${what} no precision of 38 digits or less: read as exact text; --numeric 'decimal(p,s)' makes decimals of them`
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   ColumnsBuilder,
   planColumns,
+  specialsWarning,
   type ColumnsPlan,
   type SourceColumn,
 } from '../../../../src/connectors/postgres/binary-columns.ts'
@@ -249,13 +250,20 @@ describe('special values', () => {
       const row = tuple([value])
       builder.append(row, 0, row.length)
     }
-    const { vectors, rows } = builder.take()
+    const { vectors, rows, specials } = builder.take()
     const isItem = layout.kind === 'list' && layout.item.kind === 'date'
     const expected = isItem ? [-1n, null, -1n].map((one) => (one === null ? null : [DAYS, null])) : [null, null, null]
     expect(rows).toBe(3)
     expect(vectors.map(vectorValues)).toEqual([expected])
-    expect([...builder.specials()]).toEqual([['v', 2]])
+    expect([...specials]).toEqual([['v', 2]])
+    expect(builder.take().specials.size).toBe(0)
   }) // prettier-ignore
+
+  it('are told by column, the first ten of them', () => {
+    expect(specialsWarning(new Map([['day', 1]]))).toBe('1 special value became NULL (--on-special null): day (1)')
+    const many = new Map(Array.from({ length: 12 }, (_, i) => [`c${i}`, 2]))
+    expect(specialsWarning(many)).toMatch(/^24 special values became NULL .*: c0 \(2\), .*, c9 \(2\) and 2 more$/)
+  })
 
   it('rows count on from where the source says', () => {
     const builder = new ColumnsBuilder(layoutPlan({ kind: 'date' }), { rows: 10, bytes: 1000 })
@@ -313,7 +321,7 @@ describe('batches', () => {
     const builder = new ColumnsBuilder(planOf([]), { rows: 10, bytes: 1000 })
     const first = Buffer.concat([HEADER, tuple([])])
     builder.append(first, 0, first.length)
-    expect(builder.take()).toEqual({ vectors: [], rows: 1, bufferBytes: 0 })
+    expect(builder.take()).toEqual({ vectors: [], rows: 1, bufferBytes: 0, specials: new Map() })
   })
 
   it.each<readonly [string, Buffer]>([
