@@ -2,6 +2,7 @@ import type { Connection } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ColumnsBuilder, planColumns, type ColumnsPlan } from '../../src/connectors/postgres/binary-columns.ts'
 import { connect, type PgConnection } from '../../src/connectors/postgres/connection.ts'
+import { postgresConnector } from '../../src/connectors/postgres/connector.ts'
 import { describeTable } from '../../src/connectors/postgres/table.ts'
 import { parsePostgresUrl } from '../../src/connectors/postgres/url.ts'
 import { SluiceError } from '../../src/core/errors.ts'
@@ -59,12 +60,14 @@ describe.each(['postgres15', 'postgres18'] as const)('types of %s as columns', (
       table: { name: table, literal: true },
     })
     const warnings: string[] = []
+    const specials = new Map<string, number>()
     const plan = planColumns(columns, { ...o, warn: (message) => warnings.push(message) })
     const builder = new ColumnsBuilder(plan, { rows: 700, bytes: 1 << 20 })
     const values: Record<string, unknown[]> = Object.fromEntries(plan.columns.map(({ name }) => [name, []]))
     const take = (): void => {
-      for (const [i, vector] of builder.take().vectors.entries())
-        values[plan.columns[i]?.name ?? '']?.push(...vectorValues(vector))
+      const { vectors, specials: counts } = builder.take()
+      for (const [name, count] of counts) specials.set(name, (specials.get(name) ?? 0) + count)
+      for (const [i, vector] of vectors.entries()) values[plan.columns[i]?.name ?? '']?.push(...vectorValues(vector))
     }
     const sql = `COPY (SELECT ${plan.select.join(', ')} FROM ${table} ${order}) TO STDOUT (FORMAT binary)`
     await copyOut(connection, sql, (bytes) => {
@@ -73,7 +76,7 @@ describe.each(['postgres15', 'postgres18'] as const)('types of %s as columns', (
     })
     expect(builder.ended).toBe(true)
     take()
-    return { plan, values, specials: builder.specials(), warnings }
+    return { plan, values, specials, warnings }
   }
 
   async function make(table: string, ddl: string, inserts: string): Promise<void> {
@@ -229,6 +232,37 @@ describe.each(['postgres15', 'postgres18'] as const)('types of %s as columns', (
       n: ['1.5', 'NaN', '0.0'],
       a: ['{1}', '{{1,2},{3,4}}', '{}'],
     })
+  })
+
+  it('the source tells once, at its end, what became NULL, and what numerics became text', async () => {
+    await make('told', 'd date, n numeric, a int[]', `VALUES ('infinity', 1, '{{1}}'), ('-infinity', 2.5, '{1}')`)
+    const warnings: string[] = []
+    const source = await postgresConnector.openSource?.({
+      url: db.url,
+      options: { onSpecial: 'null', query: 'SELECT d, n, n::numeric(6,2) AS small, a FROM told ORDER BY n;' },
+      env: {},
+      spoolDir: '/nonexistent',
+      reporter: { warn: (message) => warnings.push(message), retried: () => undefined },
+      signal,
+      retryForMs: 1_000,
+    })
+    const batches: unknown[][] = []
+    for (const partition of (await source?.plan({ signal })) ?? [])
+      for await (const batch of source?.read(partition, { signal, form: 'columns' }) ?? [])
+        if (batch.form === 'columns') batches.push(batch.vectors.map(vectorValues))
+    await source?.close()
+    expect(batches).toEqual([
+      [
+        [null, null],
+        ['1', '2.5'],
+        [100n, 250n],
+        [null, [1n]],
+      ],
+    ])
+    expect(warnings).toEqual([
+      expect.stringContaining('numeric column n has'),
+      '3 special values became NULL (--on-special null): d (2), a (1)',
+    ])
   })
 
   it('--numeric makes decimals of numerics without precision, exactly or not at all', async () => {

@@ -7,6 +7,8 @@ export interface ColumnBlock {
   readonly vectors: readonly ColumnVector[]
   readonly rows: number
   readonly bufferBytes: number
+  /** Special values that became NULL, by column. */
+  readonly specials: ReadonlyMap<string, number>
 }
 
 /** A block of columns, and the bytes of COPY that its rows came in. */

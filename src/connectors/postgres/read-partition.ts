@@ -23,6 +23,8 @@ export interface ReadRequest {
   /** Of the form `columns`: what is asked for, and when a batch is full. */
   readonly plan: ColumnsPlan
   readonly limits: { readonly rows: number; readonly bytes: number }
+  /** Told of values of a batch that became NULL, by column. */
+  readonly onSpecials: (specials: ReadonlyMap<string, number>) => void
   readonly signal: AbortSignal
 }
 
@@ -142,7 +144,8 @@ function columnsReading(
     what,
     consumer: () =>
       new ColumnBlocks(new ColumnsBuilder(plan, limits), { skip: request.from.row, limit: rowLimit(request) }),
-    batch: ({ vectors, rows, bufferBytes, payloadBytes }, start) => {
+    batch: ({ vectors, rows, bufferBytes, payloadBytes, specials }, start) => {
+      if (specials.size > 0) request.onSpecials(specials)
       const end = behind(start, payloadBytes, rows)
       return { form: 'columns', start, end, mayEnd: true, columns, vectors, rows, bufferBytes }
     },

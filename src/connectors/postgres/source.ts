@@ -9,7 +9,7 @@ import type { Abortable, Source, SourceReadOptions } from '../../core/ports.ts'
 import { backoffMs } from '../../core/retry.ts'
 import type { Schema } from '../../core/schema.ts'
 import type { EndpointRequest } from '../connector.ts'
-import { planColumns } from './binary-columns.ts'
+import { planColumns, specialsWarning } from './binary-columns.ts'
 import type { ColumnsPlan } from './binary-columns.ts'
 import { openSourceState } from './source-state.ts'
 import type { SourceState } from './source-state.ts'
@@ -79,6 +79,8 @@ class PostgresSource implements Source {
   #state: SourceState | null = null
   readonly #warnings: string[] = []
   #plan: ColumnsPlan | null = null
+  /** Values that `--on-special null` made NULL, by column. */
+  readonly #specials = new Map<string, number>()
   #bytesRead = 0
   #closed: Promise<void> | null = null
 
@@ -107,7 +109,15 @@ class PostgresSource implements Source {
     o.signal.throwIfAborted()
     const state = await this.#open(o.signal)
     if (o.form !== 'csv') requireDistinct(state.columns)
-    const request = { ...o, shape: this.#setup.shape, plan: this.#planColumns(state), limits: this.#limits() }
+    const request = {
+      ...o,
+      shape: this.#setup.shape,
+      plan: this.#planColumns(state),
+      limits: this.#limits(),
+      onSpecials: (specials: ReadonlyMap<string, number>): void => {
+        for (const [name, values] of specials) this.#specials.set(name, (this.#specials.get(name) ?? 0) + values)
+      },
+    }
     if (o.form === 'columns') for (const warning of this.#warnings.splice(0)) this.#request.reporter.warn(warning)
     let position = o.from ?? START
     let [failures, progressMs] = [0, performance.now()]
@@ -146,6 +156,7 @@ class PostgresSource implements Source {
   }
 
   async #end(): Promise<void> {
+    if (this.#specials.size > 0) this.#request.reporter.warn(specialsWarning(this.#specials))
     const state = await this.#opening?.catch(() => null)
     await state?.snapshot.close()
   }
