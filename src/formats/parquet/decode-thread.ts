@@ -1,6 +1,6 @@
 /* The thread that decodes one row group at a time: bytes of a Parquet file in, Arrow IPC streams of a few thousand rows out, one each time it is asked. */
 import { parentPort } from 'node:worker_threads'
-import { readParquet } from 'parquet-wasm'
+import { readParquet, wasmMemory } from 'parquet-wasm'
 import type { RecordBatch } from 'parquet-wasm'
 import type { DecodeAnswer, DecodeRequest } from './decode-message.ts'
 
@@ -13,10 +13,15 @@ function answer(request: DecodeRequest): DecodeAnswer {
     const table = readParquet(request.file, { batchSize: request.batchRows })
     batches = table.recordBatches()
     table.free()
-    return { kind: 'opened' }
+    return { kind: 'opened', wasmBytes: memoryBytes() }
   }
   const batch = batches.shift()
-  return { kind: 'batch', stream: batch === undefined ? null : batch.intoIPCStream() }
+  return { kind: 'batch', stream: batch === undefined ? null : batch.intoIPCStream(), wasmBytes: memoryBytes() }
+}
+
+function memoryBytes(): number {
+  const { buffer } = wasmMemory() as unknown as { buffer: ArrayBuffer }
+  return buffer.byteLength
 }
 
 parentPort?.on('message', (request: DecodeRequest) => {

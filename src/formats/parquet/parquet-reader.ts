@@ -1,7 +1,6 @@
-import type { Worker } from 'node:worker_threads'
 import type { Value } from '../../core/batch.ts'
 import type { Column } from '../../core/schema.ts'
-import type { DecodeAnswer, DecodeRequest } from './decode-message.ts'
+import { takeDecoder } from './decode-pool.ts'
 import { fileEnd, MAGIC } from './footer.ts'
 import { columnOf, leavesOf, schemaNodes } from './parquet-schema.ts'
 import type { SchemaNode } from './parquet-schema.ts'
@@ -9,16 +8,16 @@ import { TYPE, thriftStruct, writeThrift } from './raw-thrift.ts'
 import type { ThriftStruct } from './raw-thrift.ts'
 import { broken, readFooter } from './read-footer.ts'
 import type { ReadRange } from './read-footer.ts'
-import { startThread } from './worker-thread.ts'
 export type { ReadRange } from './read-footer.ts'
 
 /** Fields of parquet.thrift by struct. */
 const FILE = { version: 1, schema: 2, rows: 3, groups: 4, metadata: 5, createdBy: 6, columnOrders: 7, encryption: 8 }
-const GROUP = { columns: 1, rows: 3, fileOffset: 5 }
+const GROUP = { columns: 1, bytes: 2, rows: 3, fileOffset: 5 }
 const CHUNK = { path: 1, fileOffset: 2, metadata: 3, indexes: [4, 5, 6, 7], crypto: [8, 9] }
 const META = { compressed: 7, dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter: [14, 15] }
-/** Rows of a batch. */
+/** Rows of a batch at most, and uncompressed bytes about. */
 const BATCH_ROWS = 2048
+const BATCH_BYTES = 512 * 1024
 /** Longest row group that is read: it is in memory whole, compressed, and in the decoder's, whose memory ends at 4 GiB. */
 const GROUP_BYTES = 1536 * 1024 * 1024
 
@@ -95,23 +94,31 @@ class Reader implements ParquetReader {
     if (body.byteLength !== info.end - info.start) throw broken(`row group ${group} is cut`)
     const { arrowRows } = await import('./arrow-values.ts')
     const columns = this.columns.map(({ name }) => name)
-    const worker = startThread('decode-thread', null)
-    worker.on('error', () => undefined)
+    const decoder = takeDecoder()
     let rows = 0
+    let whole = false
     try {
-      await ask(worker, { kind: 'open', file: this.#fileOf(group, body), batchRows: BATCH_ROWS })
+      await decoder.ask({ kind: 'open', file: this.#fileOf(group, body), batchRows: this.#batchRows(group) })
       for (;;) {
         signal.throwIfAborted()
-        const answer = await ask(worker, { kind: 'next' })
+        const answer = await decoder.ask({ kind: 'next' })
         if (answer.kind !== 'batch' || answer.stream === null) break
         const batch = arrowRows(answer.stream, this.#leaves)
         rows += batch.length
         yield { columns, rows: batch }
       }
+      whole = true
     } finally {
-      await worker.terminate()
+      await decoder.release(whole)
     }
     if (rows !== info.rows) throw broken(`row group ${group} has ${rows} rows, where its footer says ${info.rows}`)
+  }
+
+  /** Rows of a batch, so that it has some hundred KiB: by the group's own mean. */
+  #batchRows(group: number): number {
+    const bytes = this.#footer.structs(FILE.groups)[group]?.integer(GROUP.bytes) ?? 0
+    const rows = this.groups[group]?.rows ?? 0
+    return bytes <= 0 ? BATCH_ROWS : Math.min(BATCH_ROWS, Math.max(1, Math.floor((BATCH_BYTES * rows) / bytes)))
   }
 
   /** A file of one row group: its bytes behind the magic ones, and a footer whose offsets are moved. What Arrow's schema would add is left out. */
@@ -183,25 +190,4 @@ function chunkPlace(chunk: ThriftStruct, group: number): { start: number; end: n
   // Some writers say 0 where there is no dictionary.
   const start = dictionary > 0 ? Math.min(data, dictionary) : data
   return { start, end: start + (meta.integer(META.compressed) ?? 0) }
-}
-
-/** One question to the thread and its answer; it keeps the process alive meanwhile. */
-function ask(worker: Worker, request: DecodeRequest): Promise<DecodeAnswer> {
-  return new Promise((resolve, reject) => {
-    let fault = ''
-    const onError = (error: unknown): void => {
-      fault = error instanceof Error ? error.message : String(error)
-    }
-    const settle = (how: () => void): void => {
-      worker.off('error', onError).off('exit', onExit).off('message', onMessage)
-      worker.unref()
-      how()
-    }
-    const onExit = (code: number): void => settle(() => reject(broken(fault || `the decoder ended (${code})`)))
-    const onMessage = (answer: DecodeAnswer): void =>
-      settle(() => (answer.kind === 'failed' ? reject(broken(answer.error)) : resolve(answer)))
-    worker.on('error', onError).on('exit', onExit).on('message', onMessage)
-    worker.ref()
-    worker.postMessage(request, request.kind === 'open' ? [request.file.buffer as ArrayBuffer] : [])
-  })
 }

@@ -91,12 +91,13 @@ describe('a file that was written', () => {
 })
 
 describe('the encoder', () => {
-  it.each([
+  const refused: readonly [string, readonly Column[]][] = [
     ['SLUICE_PARQUET', []],
     ['SLUICE_PARQUET', [{ name: 'a', layout: { kind: 'decimal', precision: 39, scale: 0 } }]],
-    ['SLUICE_PARQUET', ['a', 'a'].map((name) => ({ name, layout: { kind: 'int32' } }))],
+    ['SLUICE_PARQUET', ['a', 'a'].map((name): Column => ({ name, layout: { kind: 'int32' } }))],
     ['SLUICE_INTERNAL', [{ name: 'a' }]],
-  ] as const)('refuses columns that make no file (%s)', async (code, columns) => {
+  ]
+  it.each(refused)('refuses columns that make no file (%s)', async (code, columns) => {
     await expect(openParquetEncoder({ columns, codec: 'snappy', workers: 1 })).rejects.toMatchObject({ code })
   })
 
