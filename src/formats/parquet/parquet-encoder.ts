@@ -194,7 +194,10 @@ function ask(worker: Worker, request: EncodeRequest): Promise<EncodeAnswer> {
 }
 
 function buffersOf({ validity, offsets, values, items }: ColumnVector): ArrayBuffer[] {
-  const own = [validity?.buffer, offsets?.buffer, values.buffer].filter((buffer) => buffer instanceof ArrayBuffer)
+  // An empty buffer may be one that several share: it stays.
+  const own = [validity?.buffer, offsets?.buffer, values.buffer].filter(
+    (buffer) => buffer instanceof ArrayBuffer && buffer.byteLength > 0,
+  ) as ArrayBuffer[]
   return items === null ? own : [...own, ...buffersOf(items)]
 }
 
