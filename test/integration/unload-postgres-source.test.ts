@@ -330,6 +330,33 @@ describe.each(SERVERS)('%s', (server) => {
     await sql('UPDATE slow SET id = -id')
   })
 
+  it.each<BatchForm>(['csv', 'columns'])(
+    'does not join rows of two runs of a query that gives others each time: %s',
+    async (form) => {
+      const limits = { rowGroupRows: 5000 }
+      const source = await query(
+        server,
+        `SELECT i, random(), repeat('r', 500) FROM generate_series(1, 50000) i`,
+        limits,
+      )
+      const [partition] = await source.plan({ signal })
+      if (partition === undefined) throw new Error('no partition')
+      let ended = false
+      const reading = failure(
+        (async () => {
+          for await (const batch of source.read(partition, { form, signal })) {
+            if (ended || rowCount(batch) === 0) continue
+            ended = true
+            await sql(
+              `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY%random%' AND datname = current_database()`,
+            )
+          }
+        })(),
+      )
+      expect(await reading).toMatchObject({ code: 'SLUICE_SOURCE_CHANGED' })
+    },
+  )
+
   it('tells a cancelled statement with its SQLSTATE', async () => {
     const source = await query(server, 'SELECT pg_sleep(60)')
     const reading = failure(csv(source))

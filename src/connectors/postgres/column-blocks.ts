@@ -1,5 +1,7 @@
+import { crc32 } from 'node:zlib'
 import type { ColumnVector } from '../../core/batch.ts'
 import type { CopyConsumer } from './copy-out.ts'
+import { checkHash } from './row-blocks.ts'
 import type { RowRange } from './row-blocks.ts'
 
 /** Rows as vectors: what ColumnsBuilder gives. */
@@ -14,6 +16,8 @@ export interface ColumnBlock {
 /** A block of columns, and the bytes of COPY that its rows came in. */
 export interface SizedColumnBlock extends ColumnBlock {
   readonly payloadBytes: number
+  /** CRC-32 of all messages up to its end, those passed over included; where the range asks for it. */
+  readonly hash?: number | undefined
 }
 
 /** What makes vectors of rows in COPY's binary format (binary-columns.ts). */
@@ -41,6 +45,8 @@ const TRAILER_BYTES = 2
 export class ColumnBlocks implements CopyConsumer<SizedColumnBlock> {
   readonly #builder: ColumnSink
   readonly #blocks: SizedColumnBlock[] = []
+  readonly #range: RowRange
+  #hash = 0
   #skip: number
   #left: number
   #payloadBytes = 0
@@ -48,6 +54,7 @@ export class ColumnBlocks implements CopyConsumer<SizedColumnBlock> {
 
   constructor(builder: ColumnSink, range: RowRange) {
     this.#builder = builder
+    this.#range = range
     builder.nextRow = range.skip + 1
     this.#skip = range.skip
     this.#left = range.limit
@@ -71,13 +78,19 @@ export class ColumnBlocks implements CopyConsumer<SizedColumnBlock> {
 
   finish(): void {
     if (this.#builder.rows === 0) return
-    this.#blocks.push({ ...this.#builder.take(), payloadBytes: this.#payloadBytes })
+    const hash = this.#range.hash === undefined ? undefined : this.#hash
+    this.#blocks.push({ ...this.#builder.take(), payloadBytes: this.#payloadBytes, hash })
     this.#payloadBytes = 0
   }
 
   take(bytes: Buffer, from: number): number {
     const builder = this.#builder
-    let at = from
+    let [at, hashed] = [from, from]
+    // Up to the end of a row, at once for all that lie side by side.
+    const hash = (): void => {
+      if (this.#range.hash !== undefined && at > hashed) this.#hash = crc32(bytes.subarray(hashed, at), this.#hash)
+      hashed = at
+    }
     while (bytes.length - at >= HEADER_BYTES && bytes[at] === COPY_DATA && this.#left > 0) {
       const end = at + 1 + bytes.readUInt32BE(at + 1)
       if (end > bytes.length) break
@@ -93,13 +106,19 @@ export class ColumnBlocks implements CopyConsumer<SizedColumnBlock> {
       if (end - start < TRAILER_BYTES || (bytes[start] === 0xff && bytes[start + 1] === 0xff)) continue
       if (this.#skip > 0) {
         this.#skip -= 1
+        if (this.#skip > 0) continue
+        hash()
+        checkHash(this.#range, this.#hash)
         continue
       }
       builder.append(bytes, start, end)
       this.#payloadBytes += end - start
       this.#left -= 1
-      if (builder.full || this.#left <= 0) this.finish()
+      if (!builder.full && this.#left > 0) continue
+      hash()
+      this.finish()
     }
+    hash()
     return at
   }
 }

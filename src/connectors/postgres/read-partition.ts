@@ -9,7 +9,7 @@ import { CopyOut } from './copy-out.ts'
 import type { CopyConsumer } from './copy-out.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 import { RowBlocks } from './row-blocks.ts'
-import type { RowBlock } from './row-blocks.ts'
+import type { RowBlock, RowRange } from './row-blocks.ts'
 import { plainName, rangeSql } from './source-plan.ts'
 import type { TableRange } from './source-plan.ts'
 import type { SourceState } from './source-state.ts'
@@ -25,7 +25,14 @@ export interface ReadRequest {
   readonly limits: { readonly rows: number; readonly bytes: number }
   /** Told of values of a batch that became NULL, by column. */
   readonly onSpecials: (specials: ReadonlyMap<string, number>) => void
+  /** What was given before `from`, where that may be other rows by now (a query, a view). Kept up to date. */
+  readonly before: Before | null
   readonly signal: AbortSignal
+}
+
+/** A hash of the rows that were given, to know them by when they are passed over; null where it is not known. */
+export interface Before {
+  hash: number | null
 }
 
 /**
@@ -52,7 +59,11 @@ interface Reading<T> {
   batch(block: T, start: Position): Batch
 }
 
-async function* run<T>(state: SourceState, reading: Reading<T>, request: ReadRequest): AsyncGenerator<Batch, void> {
+async function* run<T extends { readonly hash?: number | undefined }>(
+  state: SourceState,
+  reading: Reading<T>,
+  request: ReadRequest,
+): AsyncGenerator<Batch, void> {
   const { from, until, signal } = request
   if (rowLimit(request) <= 0) return
   const reader = await state.snapshot.borrow(signal)
@@ -66,6 +77,7 @@ async function* run<T>(state: SourceState, reading: Reading<T>, request: ReadReq
       if (block === null) break
       const batch = reading.batch(block, position)
       position = batch.end
+      if (request.before !== null) request.before.hash = block.hash ?? null
       yield batch
     }
     if (consumer.short || (until !== undefined && position.row !== until.row))
@@ -77,6 +89,10 @@ async function* run<T>(state: SourceState, reading: Reading<T>, request: ReadReq
     if (copy.complete) state.snapshot.giveBack(reader)
     else void state.snapshot.discard(reader)
   }
+}
+
+function rowRange(request: ReadRequest): RowRange {
+  return { skip: request.from.row, limit: rowLimit(request), hash: request.before?.hash }
 }
 
 function rowLimit({ from, until }: ReadRequest): number {
@@ -109,7 +125,7 @@ function csvReading(state: SourceState, { what, sql }: CopySql, request: ReadReq
   return {
     sql: sql(`FORMAT csv, DELIMITER ${quoteLiteral(shape.delimiter)}`),
     what,
-    consumer: () => new RowBlocks({ skip: request.from.row, limit: rowLimit(request) }),
+    consumer: () => new RowBlocks(rowRange(request)),
     batch: ({ bytes, rows }, start) => {
       const quoted = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(0x22)
       const end = behind(start, bytes.byteLength, rows)
@@ -124,7 +140,7 @@ function rowsReading(state: SourceState, { what, sql }: CopySql, request: ReadRe
   return {
     sql: sql('FORMAT text'),
     what,
-    consumer: () => new RowBlocks({ skip: request.from.row, limit: rowLimit(request) }),
+    consumer: () => new RowBlocks(rowRange(request)),
     batch: (block, start) => {
       const sourceBytes = block.bytes.byteLength
       const end = behind(start, sourceBytes, block.rows)
@@ -142,8 +158,7 @@ function columnsReading(
   return {
     sql: sql('FORMAT binary', plan.select),
     what,
-    consumer: () =>
-      new ColumnBlocks(new ColumnsBuilder(plan, limits), { skip: request.from.row, limit: rowLimit(request) }),
+    consumer: () => new ColumnBlocks(new ColumnsBuilder(plan, limits), rowRange(request)),
     batch: ({ vectors, rows, bufferBytes, payloadBytes, specials }, start) => {
       if (specials.size > 0) request.onSpecials(specials)
       const end = behind(start, payloadBytes, rows)

@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib'
+import { SluiceError } from '../../core/errors.ts'
 import type { CopyConsumer } from './copy-out.ts'
 import { ROW_KERNEL } from './row-kernel.ts'
 
@@ -5,6 +7,8 @@ import { ROW_KERNEL } from './row-kernel.ts'
 export interface RowBlock {
   readonly bytes: Uint8Array
   readonly rows: number
+  /** CRC-32 of all payloads up to its end, those passed over included; where the range asks for it. */
+  readonly hash?: number | undefined
 }
 
 export interface RowRange {
@@ -12,6 +16,16 @@ export interface RowRange {
   readonly skip: number
   /** Rows that are given then; Infinity: all. */
   readonly limit: number
+  /** Blocks carry hashes; with a number: that of the rows to be passed over must be this. */
+  readonly hash?: number | null | undefined
+}
+
+/** @throws SLUICE_SOURCE_CHANGED where rows that were given before are not the same any more */
+export function checkHash(range: RowRange, hash: number): void {
+  if (typeof range.hash === 'number' && range.hash !== hash)
+    throw new SluiceError('SLUICE_SOURCE_CHANGED', 'the connection broke, and the query gives other rows now', {
+      hint: 'ORDER BY something unique, and leave out now(), random() and the like; or resume, which begins anew',
+    })
 }
 
 /** A block is given when the next row would not fit: large enough to cost nothing by itself, small enough for a few to wait. */
@@ -53,6 +67,8 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
   readonly #kernel = newKernel()
   readonly #memory = new Uint8Array(this.#kernel.memory.buffer)
   readonly #blocks: RowBlock[] = []
+  readonly #range: RowRange
+  #hash = 0
   #skip: number
   #left: number
   /** Where the payloads of the block in the making end. */
@@ -60,6 +76,7 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
   #rows = 0
 
   constructor(range: RowRange) {
+    this.#range = range
     this.#skip = range.skip
     this.#left = range.limit
   }
@@ -82,8 +99,7 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
   }
 
   finish(): void {
-    if (this.#skip === 0 && this.#rows > 0)
-      this.#blocks.push({ bytes: this.#memory.slice(INPUT_BYTES, this.#out), rows: this.#rows })
+    if (this.#skip === 0 && this.#rows > 0) this.#push(this.#memory.slice(INPUT_BYTES, this.#out), this.#rows)
     this.#out = INPUT_BYTES
     this.#rows = 0
   }
@@ -129,7 +145,7 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
   /** Counts rows that were walked over, and forgets them where they are to be passed over. */
   #count(rows: number): void {
     if (this.#skip > 0) {
-      this.#skip -= rows
+      this.#pass(this.#memory.subarray(INPUT_BYTES, this.#out), rows)
       this.#out = INPUT_BYTES
       return
     }
@@ -143,15 +159,30 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
     if (bytes.length - at < 5 || bytes[at] !== COPY_DATA) return at
     const end = at + 1 + this.#sizeAt(bytes, at)
     if (end > bytes.length) return at
-    if (this.#skip > 0) this.#skip -= 1
+    const payload = bytes.subarray(at + 5, end)
+    if (this.#skip > 0) this.#pass(payload, 1)
     else {
       this.finish()
       // A message that came in many chunks was joined into memory of its own.
-      const payload = bytes.subarray(at + 5, end)
-      this.#blocks.push({ bytes: payload.length + 5 === bytes.length ? payload : Uint8Array.from(payload), rows: 1 })
+      this.#push(payload.length + 5 === bytes.length ? payload : Uint8Array.from(payload), 1)
       this.#left -= 1
     }
     return end
+  }
+
+  #push(bytes: Uint8Array, rows: number): void {
+    if (this.#range.hash === undefined) this.#blocks.push({ bytes, rows })
+    else {
+      this.#hash = crc32(bytes, this.#hash)
+      this.#blocks.push({ bytes, rows, hash: this.#hash })
+    }
+  }
+
+  #pass(bytes: Uint8Array, rows: number): void {
+    this.#skip -= rows
+    if (this.#range.hash === undefined) return
+    this.#hash = crc32(bytes, this.#hash)
+    if (this.#skip === 0) checkHash(this.#range, this.#hash)
   }
 
   #sizeAt(bytes: Uint8Array, at: number): number {

@@ -114,6 +114,7 @@ class PostgresSource implements Source {
       shape: this.#setup.shape,
       plan: this.#planColumns(state),
       limits: this.#limits(),
+      before: this.unordered ? null : { hash: null },
       onSpecials: (specials: ReadonlyMap<string, number>): void => {
         for (const [name, values] of specials) this.#specials.set(name, (this.#specials.get(name) ?? 0) + values)
       },
