@@ -23,6 +23,8 @@ export interface PostResponse {
   readonly body: Buffer
 }
 
+/** Up to here one write of a copy costs less than one of two pieces. */
+const JOINED_BYTES = 64 * 1024
 const MAX_HEAD_BYTES = 64 * 1024
 /** The largest answer that is taken: a page of a Scan is 1 MB of items, and its JSON a few times that; twice over that. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -60,7 +62,7 @@ export class PostPool {
    */
   async post(head: string, body: Uint8Array, signal: AbortSignal): Promise<PostResponse> {
     signal.throwIfAborted()
-    const connection = this.#idle.pop() ?? (await this.#connectOrWait(signal))
+    const connection = this.#takeIdle() ?? (await this.#connectOrWait(signal))
     try {
       const response = await connection.post(head, body, signal)
       this.#answered = true
@@ -76,12 +78,18 @@ export class PostPool {
     for (const connection of this.#open) connection.destroy(new Error('the pool is closed'))
   }
 
+  /** An idle connection that is whole: one whose last request's signal came afterwards is broken, and its close is not told yet. */
+  #takeIdle(): PostConnection | undefined {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (!idle.destroyed) return idle
+    return undefined
+  }
+
   /** At most as many wait as there are callers. */
   async #connectOrWait(signal: AbortSignal): Promise<PostConnection> {
     while (this.#open.size >= this.#options.maxConnections) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
       signal.throwIfAborted()
-      const idle = this.#idle.pop()
+      const idle = this.#takeIdle()
       if (idle !== undefined) return idle
     }
     const { origin, tls, connectTimeoutMs = 4_000, stallTimeoutMs = 15_000 } = this.#options
@@ -112,7 +120,7 @@ export class PostPool {
       },
     })
     this.#open.add(connection)
-    // One listener a request in flight, taken off at its end: Node would warn of the eleventh.
+    // One listener a connection: Node would warn of the eleventh.
     setMaxListeners(0, signal)
     this.#startSweep()
     return connection
@@ -138,7 +146,6 @@ interface Hooks {
 interface Exchange {
   readonly resolve: (response: PostResponse) => void
   readonly reject: (error: unknown) => void
-  readonly signal: AbortSignal
 }
 
 class PostConnection {
@@ -148,6 +155,7 @@ class PostConnection {
   readonly #beganMs = performance.now()
   #ready = false
   #exchange: Exchange | null = null
+  #signal: AbortSignal | null = null
   #received: Buffer = Buffer.alloc(0)
   /** Bytes that left and came when the clocks were looked at last. */
   #moved = 0
@@ -170,20 +178,27 @@ class PostConnection {
     socket.once('close', () => this.#onClose())
   }
 
+  get destroyed(): boolean {
+    return this.#socket.destroyed
+  }
+
   post(head: string, body: Uint8Array, signal: AbortSignal): Promise<PostResponse> {
     return new Promise((resolve, reject) => {
-      this.#exchange = { resolve, reject, signal }
+      this.#exchange = { resolve, reject }
       if (this.#socket.destroyed) {
         this.#onClose()
         return
       }
-      signal.addEventListener('abort', this.#onAbort, { once: true })
+      this.#listenTo(signal)
       this.#lastMoveMs = performance.now()
       this.#socket.ref()
-      this.#socket.cork()
-      this.#socket.write(head, 'latin1')
-      this.#socket.write(body)
-      this.#socket.uncork()
+      if (body.byteLength <= JOINED_BYTES) this.#socket.write(joined(head, body))
+      else {
+        this.#socket.cork()
+        this.#socket.write(head, 'latin1')
+        this.#socket.write(body)
+        this.#socket.uncork()
+      }
     })
   }
 
@@ -214,6 +229,14 @@ class PostConnection {
       )
   }
 
+  /** Most requests have the signal of the one before: the listener stays between them, which is cheaper. */
+  #listenTo(signal: AbortSignal | null): void {
+    if (signal === this.#signal) return
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#signal = signal
+  }
+
   #read(bytes: Buffer): void {
     if (this.#exchange === null) {
       this.destroy(new SluiceError('SLUICE_PROTOCOL', `${this.#hooks.host} sends what it was not asked for`))
@@ -232,7 +255,6 @@ class PostConnection {
     if (exchange === null) return
     this.#exchange = null
     this.#received = EMPTY
-    exchange.signal.removeEventListener('abort', this.#onAbort)
     if (answer.last) this.#socket.destroy()
     else {
       this.#socket.unref()
@@ -244,7 +266,7 @@ class PostConnection {
   #onClose(): void {
     const exchange = this.#exchange
     this.#exchange = null
-    exchange?.signal.removeEventListener('abort', this.#onAbort)
+    this.#listenTo(null)
     this.#hooks.onClose()
     exchange?.reject(
       this.#error ?? Object.assign(new Error('the other side closed the connection'), { code: 'ECONNRESET' }),
@@ -253,6 +275,13 @@ class PostConnection {
 }
 
 const EMPTY = Buffer.alloc(0)
+
+function joined(head: string, body: Uint8Array): Buffer {
+  const all = Buffer.allocUnsafe(head.length + body.byteLength)
+  all.write(head, 0, 'latin1')
+  all.set(body, head.length)
+  return all
+}
 
 interface Answer extends PostResponse {
   /** The server wants the connection closed. */
