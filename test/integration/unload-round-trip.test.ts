@@ -1,0 +1,94 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { copy, type CopyOptions, type JobResult, verify } from '../../src/index.ts'
+import { makeLoadPlace, type LoadPlace } from '../support/load-place.ts'
+import { freshBucket, sharedServices } from '../support/services.ts'
+
+/** Every type of cli.md's map, some values at its edges, and NULL everywhere. */
+const TABLE = `CREATE TABLE every (
+  id bigint, si smallint, i int, r real, d double precision, b boolean, t text, v varchar(20), c char(5), day date, at time, stamp timestamp,
+  zoned timestamptz, n numeric(20,4), loose numeric, u uuid, raw bytea, j json, jb jsonb, ints int[], texts text[], nums numeric(8,2)[], span interval,
+  net inet, "Mixed, ""case""" text)`
+const ROWS = `INSERT INTO every VALUES
+  (1, -32768, -2147483648, 1.5, -2.25e-300, true, 'plain', 'v', 'c', '2024-02-29', '23:59:59.999999', '2024-02-29 12:34:56.123456',
+   '2024-02-29 12:34:56.123456+02', 1234567890123456.7891, 3.141592653589793238462643383279, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '\\x00ff10',
+   '{"a": [1, "x"]}', '{"b": null}', '{1,NULL,-3}', '{"a,b","say \\"hi\\"",NULL,""}', '{1.10,-2.00}', '1 year 2 mons 3 days 04:05:06', '10.0.0.1/8', 'q'),
+  (9223372036854775807, 32767, 2147483647, 0.1, 1.7976931348623157e308, false, E'line\\nend, "quoted" and ü 東京 \\\\.', '', '', '0001-01-01', '00:00',
+   '1970-01-01 00:00:00', '9999-12-31 23:59:59.999999+00', -0.0001, 1.10, '00000000-0000-0000-0000-000000000000', '', '[]', '"text"', '{}', '{}', '{}',
+   '0', '::1', E'tab\\there'),
+  (${Array.from({ length: 25 }, () => 'NULL').join(', ')})`
+
+let place: LoadPlace
+let bucket: string
+let env: Record<string, string>
+let url: string
+
+beforeAll(async () => {
+  place = await makeLoadPlace('postgres18', 'round_trip')
+  const store = sharedServices().versitygw
+  bucket = await freshBucket(store, 'round')
+  env = { ...store.env }
+  await place.sql(`${TABLE}; ${ROWS}; CREATE TABLE back (LIKE every)`)
+  url = `${place.db.url}?table=every`
+})
+afterAll(() => place.close())
+
+const move = (source: string, sink: string, options: CopyOptions = {}): Promise<JobResult> =>
+  copy({ source, sink, options, env, stateDir: join(place.folder, 'state'), newJob: true })
+
+/** Rows that one of the tables has and the other lacks. */
+const differing = (): Promise<string> => {
+  const columns = 'id, t, to_jsonb(x)::text'
+  const side = (a: string, b: string): string =>
+    `(SELECT ${columns} FROM ${a} x EXCEPT ALL SELECT ${columns} FROM ${b} x)`
+  return place.sql(`${side('every', 'back')} UNION ALL ${side('back', 'every')}`)
+}
+
+describe.each(['csv', 'csv.gz', 'csv.zst', 'tsv', 'jsonl', 'jsonl.gz', 'parquet'])(
+  'a table of every type by %s',
+  (ending) => {
+    it('comes back as it was, and verify says so', async () => {
+      const object = `s3://${bucket}/every.${ending}`
+      const out = await move(url, object)
+      expect({ error: out.error, status: out.status }).toEqual({ error: undefined, status: 'done' })
+      expect([out.rowsRead, out.rowsWritten, out.outputs.length, out.outputs[0]?.rows]).toEqual([3, 3, 1, 3])
+      await place.sql('TRUNCATE back')
+      const binary = ending.startsWith('jsonl') ? { type: ['raw=binary'] } : {}
+      const into = await move(object, `${place.db.url}?table=back`, binary)
+      expect({ error: into.error, status: into.status }).toEqual({ error: undefined, status: 'done' })
+      expect(await differing()).toBe('')
+      const compared = await verify(url, object, { options: {}, env, stateDir: join(place.folder, 'state') })
+      expect(compared).toMatchObject({ same: true, source: { rows: 3 }, sink: { rows: 3 }, differences: [] })
+      await place.sql(`UPDATE every SET i = 5 WHERE id = 1`)
+      const changed = await verify(url, object, { options: {}, env, stateDir: join(place.folder, 'state') })
+      expect(changed.same).toBe(false)
+      expect(changed.differences.map(({ kind }) => kind).sort()).toEqual(['extra', 'missing'])
+      await place.sql(`UPDATE every SET i = -2147483648 WHERE id = 1`)
+    })
+  },
+)
+
+describe('a query', () => {
+  it.each(['csv', 'jsonl', 'parquet'])('is unloaded and verified as %s', async (ending) => {
+    const file = join(place.folder, `query.${ending}`)
+    const options = { query: 'SELECT id, i AS "number", t FROM every WHERE id IS NOT NULL ORDER BY id; -- all of it' }
+    const out = await move(place.db.url, file, options)
+    expect({ error: out.error, rows: out.rowsWritten }).toEqual({ error: undefined, rows: 2 })
+    const compared = await verify(place.db.url, file, { options, env, stateDir: join(place.folder, 'state') })
+    expect(compared).toMatchObject({ same: true, source: { rows: 2 } })
+    rmSync(file)
+  })
+})
+
+describe('chosen and renamed columns', () => {
+  it.each(['csv', 'jsonl', 'parquet'])('are unloaded and verified as %s', async (ending) => {
+    const file = join(place.folder, `chosen.${ending}`)
+    const options: CopyOptions = { select: ['t', 'id'], rename: ['t=words'] }
+    const out = await move(url, file, options)
+    expect({ error: out.error, rows: out.rowsWritten }).toEqual({ error: undefined, rows: 3 })
+    const compared = await verify(url, file, { options, env, stateDir: join(place.folder, 'state') })
+    expect(compared).toMatchObject({ same: true, source: { rows: 3 } })
+    rmSync(file)
+  })
+})
