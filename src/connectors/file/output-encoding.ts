@@ -61,7 +61,7 @@ export function formsOf(format: FormatName): readonly BatchForm[] {
 }
 
 /** Whether each row has the same columns: not in JSON, where a row says its own names. */
-function hasFixedColumns(format: FormatName): boolean {
+export function hasFixedColumns(format: FormatName): boolean {
   return format !== 'jsonl' && format !== 'dynamodb-json'
 }
 

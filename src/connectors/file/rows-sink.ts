@@ -6,7 +6,7 @@ import type { Abortable, CompressionName, FinishResult, FormatName, Lane, Sink, 
 import { redactUrl } from '../../core/redact.ts'
 import type { SinkRequest } from '../connector.ts'
 import { Manifest } from './manifest.ts'
-import { formsOf, openEncoding, rawEncoding } from './output-encoding.ts'
+import { formsOf, hasFixedColumns, openEncoding, rawEncoding } from './output-encoding.ts'
 import type { LaneEncoder, OutputEncoding } from './output-encoding.ts'
 import type { OutputNames } from './output-name.ts'
 import { OutputSet } from './output-set.ts'
@@ -54,6 +54,7 @@ export function createRowsSink(request: SinkRequest, how: RowsOutput): Sink {
 class RowsSink implements Sink {
   readonly forms: readonly BatchForm[]
   readonly wantsTypes: boolean
+  readonly anyColumns: boolean
   readonly #request: SinkRequest
   readonly #how: RowsOutput
   readonly #set: OutputSet
@@ -70,6 +71,7 @@ class RowsSink implements Sink {
     this.#how = how
     this.#set = new OutputSet({ ...how, request })
     this.forms = request.raw ? ['bytes'] : formsOf(how.format)
+    this.anyColumns = !hasFixedColumns(how.format)
     this.wantsTypes = how.format === 'parquet' && !request.raw
   }
 
