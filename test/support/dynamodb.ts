@@ -103,7 +103,8 @@ export interface DynamoFaults extends DynamoServer {
 export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFaults> {
   const batches: SeenBatch[] = []
   let inFlight = 0
-  const faults = { batches, mostInFlight: 0, decide: (): Fate => 'pass' }
+  const decide: DynamoFaults['decide'] = () => 'pass'
+  const faults = { batches, mostInFlight: 0, decide }
   const proxy = createServer((incoming, answer) => {
     void serve(incoming, answer).catch(() => answer.destroy())
   })
@@ -119,7 +120,7 @@ export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFa
       const [table, puts] = putsOf(body)
       const batch = { number: batches.length, items: puts.map((put) => put.PutRequest.Item) }
       batches.push(batch)
-      await meet((faults as DynamoFaults).decide(batch), { incoming, answer, body, table, puts })
+      await meet(faults.decide(batch), { incoming, answer, body, table, puts })
     } finally {
       inFlight -= 1
     }
@@ -139,7 +140,7 @@ export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFa
       answer.end(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${fate.error}`, message: 'as told' }))
     } else await sendBack(server, fate.unprocessed, o)
   }
-  return Object.assign(faults, await listening(proxy)) as DynamoFaults
+  return Object.assign(faults, await listening(proxy))
 }
 
 interface Meeting {

@@ -29,8 +29,24 @@ export function canonicalNumber(text: string): string {
 
 /** @throws SLUICE_VALUE where DynamoDB could not hold it exactly */
 export function checkNumber(text: string): string {
-  canonicalNumber(text)
+  if (!isPlain(text)) canonicalNumber(text)
   return text
+}
+
+/** Digits, a minus before them, a point among them, too few for a limit: what nearly all numbers are. */
+function isPlain(text: string): boolean {
+  const { length } = text
+  let at = text.charCodeAt(0) === 45 ? 1 : 0
+  if (length - at > MOST_DIGITS) return false
+  let digits = 0
+  let points = 0
+  for (; at < length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code >= 48 && code <= 57) digits += 1
+    else if (code === 46) points += 1
+    else return false
+  }
+  return digits > 0 && points < 2
 }
 
 function refuse(text: string, why: string): SluiceError {

@@ -41,10 +41,11 @@ export class PutBatch {
   readonly #prefix: Buffer
   readonly #suffix: Buffer
 
-  constructor(frame: { readonly prefix: Buffer; readonly suffix: Buffer }) {
+  /** `spare`: a buffer that an earlier request has no use for any more. */
+  constructor(frame: { readonly prefix: Buffer; readonly suffix: Buffer }, spare?: Buffer) {
     this.#prefix = frame.prefix
     this.#suffix = frame.suffix
-    this.bytes = Buffer.allocUnsafe(FIRST_BYTES)
+    this.bytes = spare ?? Buffer.allocUnsafe(FIRST_BYTES)
     this.at = frame.prefix.copy(this.bytes)
   }
 

@@ -32,6 +32,7 @@ interface Refused {
 const MOST_WAITING = 10_000
 /** Bytes of puts that are not in yet: those waiting, and requests in flight (later rows with keys of those, one each, come on top). */
 const MOST_BYTES = 32 * 1024 * 1024
+const SPARE_BYTES = 64 * 1024
 /** What no wait is longer than, so that clocks are looked at. */
 const LONGEST_NAP_MS = 1000
 
@@ -44,6 +45,8 @@ export class PutWindow {
   readonly #frame: { prefix: Buffer; suffix: Buffer }
   readonly #keyWindow = new KeyWindow()
   readonly #refused: Refused[] = []
+  /** Buffers of requests that are in, to be filled again: as many as were ever in flight, of SPARE_BYTES at most. */
+  readonly #spare: Buffer[] = []
   #open: PutBatch
   #waiting = 0
   #waitingBytes = 0
@@ -158,7 +161,7 @@ export class PutWindow {
 
   /** The next request, with what is due for another try. */
   #begin(): void {
-    this.#open = new PutBatch(this.#frame)
+    this.#open = new PutBatch(this.#frame, this.#spare.pop())
     if (this.#refused.length > 0) this.#fill(this.#open)
   }
 
@@ -243,12 +246,12 @@ export class PutWindow {
       this.#wakeUp()
     }
     client.send('BatchWriteItem', body, { signal }).then(
-      (answer) => settle(() => this.#answered(batch.puts, readAnswer(answer, this.#o), estimate)),
+      (answer) => settle(() => this.#answered(batch, readAnswer(answer, this.#o), estimate)),
       (error: unknown) => settle(() => this.#broke(batch.puts, toSluiceError(error), estimate)),
     )
   }
 
-  #answered(puts: readonly Put[], answer: BatchAnswer, estimate: number): void {
+  #answered({ puts, bytes }: PutBatch, answer: BatchAnswer, estimate: number): void {
     const { unprocessed, units } = answer
     const back = unprocessed === null ? null : matchPuts(puts, unprocessed)
     const refused: Put[] = []
@@ -262,7 +265,9 @@ export class PutWindow {
     if (units !== null) this.#o.capacity?.consumed(estimate, units, accepted)
     this.#o.limit.answered(accepted, refused.length)
     if (accepted > 0) this.#lastProgressMs = performance.now()
-    if (refused.length > 0)
+    if (refused.length === 0) {
+      if (bytes.byteLength <= SPARE_BYTES) this.#spare.push(bytes)
+    } else
       this.#again(
         refused,
         new SluiceError('SLUICE_THROTTLED', `${refused.length} items came back unprocessed`, { hint: SLOW_HINT }),

@@ -20,8 +20,8 @@ import { findDynamoTarget, type DynamoTarget } from './url.ts'
  * Source bytes of an extent: what is written again at most after a kill, and held in memory a few times. Parsed rows take some ten times their
  * source's bytes, hence fewer of them.
  */
-const CSV_EXTENT_BYTES = 8 * 1024 * 1024
-const ROWS_EXTENT_BYTES = 2 * 1024 * 1024
+const CSV_EXTENT_BYTES = 4 * 1024 * 1024
+const ROWS_EXTENT_BYTES = 1024 * 1024
 
 const KEY_TYPES: Readonly<Record<KeyType, NeutralType>> = { S: 'string', N: 'number', B: 'binary' }
 
