@@ -274,7 +274,9 @@ function typeRules(type: string): readonly ValueRule[] {
 function withType(column: Column, wanted: string | undefined): Column {
   if (wanted === undefined) return column
   const neutral = wanted.startsWith('binary:') ? 'binary' : wanted
-  return isNeutral(neutral) ? { ...column, type: neutral } : { ...column, nativeType: wanted }
+  // How the source lays the column out is no longer how it is wanted.
+  const { layout: _, ...kept } = column
+  return isNeutral(neutral) ? { ...kept, type: neutral } : { ...kept, nativeType: wanted }
 }
 
 function isNeutral(name: string): name is NeutralType {
