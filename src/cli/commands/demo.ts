@@ -66,6 +66,7 @@ function jobsOf(folder: string, env: Environment): readonly DemoJob[] {
   return [
     { title: 'file → S3', operands: [file, object], flags: [] },
     { title: 'S3 → PostgreSQL', operands: [object, table], flags: ['--create'] },
+    { title: 'PostgreSQL → S3', operands: [table, `s3://${DEV_BUCKET}/people.parquet`], flags: [] },
     { title: 'S3 → file', operands: [object, join(folder, 'back.csv')], flags: [] },
   ]
 }
