@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import { CapacityBudget } from '../../../../src/connectors/dynamodb/capacity.ts'
+
+/** Units consumed in a minute of a made-up clock, where each put costs so many. */
+function consumedInAMinute(unitsPerSecond: number, unitsPerPut: number): number {
+  let nowMs = 0
+  let used = 0
+  const budget = new CapacityBudget(unitsPerSecond, nowMs)
+  while (nowMs < 60_000) {
+    const waitMs = budget.waitMs(nowMs)
+    if (waitMs > 0) {
+      nowMs += waitMs
+      continue
+    }
+    const estimate = budget.take(25)
+    used += 25 * unitsPerPut
+    budget.consumed(estimate, 25 * unitsPerPut, 25)
+    nowMs += 1
+  }
+  return used
+}
+
+it.each([
+  [100, 1],
+  [1000, 1],
+  [1000, 3],
+  [5000, 8],
+])('keeps to %d units a second within 5 %%, at %d a put', (unitsPerSecond, unitsPerPut) => {
+  const used = consumedInAMinute(unitsPerSecond, unitsPerPut)
+  expect(used).toBeGreaterThan(unitsPerSecond * 60 * 0.95)
+  expect(used).toBeLessThan(unitsPerSecond * 60 * 1.05)
+})
+
+it('saves one second at most', () => {
+  const budget = new CapacityBudget(100, 0)
+  expect(budget.waitMs(60_000)).toBe(0)
+  budget.take(200)
+  expect(budget.waitMs(60_000)).toBe(1000)
+})
