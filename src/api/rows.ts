@@ -7,6 +7,7 @@ import { redactUrl } from '../core/redact.ts'
 import type { Schema } from '../core/schema.ts'
 import { compileMapping } from '../engine/mapping.ts'
 import type { Mapping } from '../engine/mapping.ts'
+import { plainJson } from '../formats/typed-json.ts'
 
 /** All rows of a source, partition after partition. */
 export async function* readRows(source: Source, signal: AbortSignal): AsyncGenerator<Extract<Batch, { form: 'rows' }>> {
@@ -29,5 +30,6 @@ export function displayText(value: Value): string | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
-  return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value.text
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  return value.kind === 'typed-json' ? plainJson(value.text) : value.text
 }

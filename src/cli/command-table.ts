@@ -193,13 +193,13 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'dev',
-    summary: 'an embedded PostgreSQL and S3 to try things on, until a signal ends them',
+    summary: 'an embedded PostgreSQL, S3 and DynamoDB to try things on, until a signal ends them',
     operands: [],
     required: 0,
     details:
-      'Without --postgres and --s3 it starts both. Prints their URLs and what to export. Loopback only, on free ports.',
+      'Without --postgres, --s3 and --dynamodb it starts all three. Prints their URLs and what to export. Loopback only, on free ports.',
     examples: [
-      { about: 'both services', command: 'sluice dev' },
+      { about: 'all services', command: 'sluice dev' },
       { about: 'keep their data for the next time', command: 'sluice dev --keep ./dev-data' },
       { about: 'URLs and environment for a program', command: 'sluice dev --s3 --json' },
     ],

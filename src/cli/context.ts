@@ -23,6 +23,7 @@ export interface OwnSettings {
   readonly limit?: number
   readonly postgres?: boolean
   readonly s3?: boolean
+  readonly dynamodb?: boolean
   /** A folder for dev, a switch for demo. */
   readonly keep?: string | boolean
   readonly progress?: ProgressMode

@@ -17,6 +17,7 @@ export interface StartedService {
 export interface DevOptions {
   readonly postgres: boolean
   readonly s3: boolean
+  readonly dynamodb: boolean
   /** Folder that keeps the data; without it they are gone at the end. */
   readonly keep?: string | undefined
   readonly signal: AbortSignal
@@ -47,6 +48,8 @@ export async function startDev(o: DevOptions): Promise<DevServices> {
     if (o.s3) started.push(await (await import('./dev-s3.ts')).startS3(o))
     o.signal.throwIfAborted()
     if (o.postgres) started.push(await (await import('./dev-postgres.ts')).startPostgres(o))
+    o.signal.throwIfAborted()
+    if (o.dynamodb) started.push(await (await import('./dev-dynamodb.ts')).startDynamodb(o))
     o.signal.throwIfAborted()
   } catch (error) {
     await stop()

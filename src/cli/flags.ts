@@ -317,7 +317,12 @@ export const FLAGS: readonly Flag[] = [
     configurable: false,
   }),
   flag('s3', 'start S3', { ...f('this command', ['dev']), value: v.toggle, scope: 'cli', configurable: false }),
-  ...later('this command', ['dev'], ['dynamodb']),
+  flag('dynamodb', 'start DynamoDB', {
+    ...f('this command', ['dev']),
+    value: v.toggle,
+    scope: 'cli',
+    configurable: false,
+  }),
   flag('keep DIR', 'keep the data in this folder', {
     ...f('this command', ['dev']),
     value: v.text,

@@ -14,7 +14,7 @@ async function listens(port: number): Promise<boolean> {
 }
 
 describe('dev', () => {
-  it('starts both services, says where they are, and stops them on a signal', async () => {
+  it('starts all services, says where they are, and stops them on a signal', async () => {
     const child = startCli(['dev', '--json'])
     let stdout = ''
     child.stdout.setEncoding('utf8')
@@ -28,7 +28,7 @@ describe('dev', () => {
     }
     const ports = services.map(({ url }) => Number(new URL(url).port))
     try {
-      expect(services.map(({ name }) => name)).toEqual(['S3', 'PostgreSQL 18'])
+      expect(services.map(({ name }) => name)).toEqual(['S3', 'PostgreSQL 18', 'DynamoDB'])
       expect(services.map(({ url }) => url).join(' ')).not.toContain(env['PGPASSWORD'])
       for (const port of ports) expect(await listens(port)).toBe(true)
       expect((await fetch(`${env['AWS_ENDPOINT_URL_S3'] ?? ''}/sluice`)).status).toBeLessThan(500)

@@ -79,7 +79,7 @@ describe('parseFlags', () => {
       message: '--reject-limit is not built yet',
     })
     expect(error('copy', 'a', 'b', '--mode', 'upsert')).toMatchObject({ code: 'SLUICE_NOT_YET' })
-    expect(error('dev', '--dynamodb')).toMatchObject({ code: 'SLUICE_NOT_YET' })
+    expect(error('inspect', 'a', '--job', 'x')).toMatchObject({ code: 'SLUICE_NOT_YET' })
   })
 
   it('says to which command a flag belongs', () => {
