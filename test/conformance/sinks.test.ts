@@ -308,6 +308,16 @@ describeSink(
 describeSink('rows to S3', async () => fileSubject(rowsData('rows', ROWS), await s3(gateway(), 'out.csv'), asCsv), {
   visibleAt: 'finish',
 })
+describeSink(
+  'CSV under a prefix of S3, one object a partition',
+  async () => fileSubject(rowsData('csv', ROWS), await s3(gateway(), '', { sinkFormat: 'csv' }), asCsv),
+  { visibleAt: 'finish' },
+)
+describeSink(
+  'rows under a local folder, one file a partition',
+  async () => fileSubject(rowsData('rows', ROWS), await local('', { sinkFormat: 'jsonl' }), asJsonLines),
+  { visibleAt: 'finish' },
+)
 describeSink('standard output', pipe, { visibleAt: 'write' })
 describeSink('PostgreSQL, commit job', commitJob, { visibleAt: 'finish' })
 describeSink('PostgreSQL 18, commit job, parsed rows', commitJobRows, { visibleAt: 'finish' })

@@ -90,6 +90,8 @@ class OutputFile implements OutputTarget {
   }
 
   async complete(o: Abortable): Promise<Output> {
+    await this.#place.gate.settled()
+    this.#place.gate.throwFailure()
     return this.#publish({ writer: await this.#open(null, o), parts: this.#parts, bytes: this.#offset }, o)
   }
 

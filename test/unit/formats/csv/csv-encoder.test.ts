@@ -60,6 +60,36 @@ describe('CSV encoder', () => {
     expect(text(createCsvEncoder({ columns: ['a', 'b'], delimiter: ';', header: false }).encode(batch))).toBe('1;2\r\n')
   })
 
+  it.each([
+    ['lf', 'crlf', '1,"a\nb"\n"x""\n","c\r\nd"\n', '1,"a\nb"\r\n"x""\n","c\r\nd"\r\n'],
+    ['crlf', 'lf', '1,"a\nb"\r\n"x""\r\n",c\rd\r\n', '1,"a\nb"\n"x""\r\n",c\rd\n'],
+    ['lf', 'crlf', '1,2\n3,4\n', '1,2\r\n3,4\r\n'],
+  ] as const)('ends records of %s by %s, and leaves what quotes hold', (_from, lineEnd, given, expected) => {
+    const place = { start: START, end: START, mayEnd: true }
+    const csv = { delimiter: ',', quote: '"', escape: '"' }
+    const columns = ['a', 'b']
+    const batch = { form: 'csv' as const, bytes: Buffer.from(given), rows: 2, columns, csv, quoted: true, ...place }
+    for (const quoted of given.includes('"') ? [true] : [true, false])
+      expect(text(createCsvEncoder({ columns, header: false, lineEnd }).encode({ ...batch, quoted }))).toBe(expected)
+  })
+
+  it('knows a quote that is escaped by another byte', () => {
+    const csv = { delimiter: ',', quote: '"', escape: '\\' }
+    const batch = {
+      form: 'csv' as const,
+      bytes: Buffer.from('"a\\"\nb",1\n'),
+      rows: 1,
+      columns: ['a', 'b'],
+      csv,
+      quoted: true,
+      start: START,
+      end: START,
+      mayEnd: true,
+    }
+    const encoder = createCsvEncoder({ columns: ['a', 'b'], escape: '\\', header: false, lineEnd: 'crlf' })
+    expect(text(encoder.encode(batch))).toBe('"a\\"\nb",1\r\n')
+  })
+
   it('COPY rows take binary as the column wants it', () => {
     const shape = { delimiter: ',', quote: '"', escape: '"' }
     const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`
