@@ -11,6 +11,7 @@ import type { Schema } from '../../core/schema.ts'
 import type { EndpointRequest } from '../connector.ts'
 import { planColumns, specialsWarning } from './binary-columns.ts'
 import type { ColumnsPlan } from './binary-columns.ts'
+import { chosenColumns } from './chosen-columns.ts'
 import { openSourceState } from './source-state.ts'
 import type { SourceState } from './source-state.ts'
 import { planTable } from './source-plan.ts'
@@ -167,7 +168,9 @@ class PostgresSource implements Source {
     if (this.#opening === null) {
       const { target, subject } = this.#setup
       const { retryForMs, options } = this.#request
-      const opening = openSourceState(target, subject, { signal, retryForMs, timeZone: options.timeZone })
+      const opening = openSourceState(target, subject, { signal, retryForMs, timeZone: options.timeZone }).then(
+        (state) => (state.table === null ? state : { ...state, columns: chosenColumns(state.columns, options) }),
+      )
       this.#opening = opening
       opening.then(
         (state) => {
