@@ -293,6 +293,17 @@ out(None)`
     }
   })
 
+  it('have INT96 timestamps of every year', async () => {
+    const path = join(folder, 'far.parquet')
+    await judge(
+      `pq.write_table(pa.table({'ts': pa.array([-62135596800000000, 253402300799999999, None, -1], pa.timestamp('us'))}), sys.argv[1], use_deprecated_int96_timestamps=True, store_schema=False)
+out(None)`,
+      path,
+    )
+    const stamps = ['0001-01-01T00:00:00', '9999-12-31T23:59:59.999999', null, '1969-12-31T23:59:59.999999']
+    expect(await readAll(await readFile(path))).toEqual(stamps.map((stamp) => [stamp]))
+  })
+
   it('of DuckDB, in several row groups, are read exactly', async () => {
     const path = join(folder, 'duck.parquet')
     await judge(

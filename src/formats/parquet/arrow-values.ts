@@ -3,7 +3,7 @@ import type { Data } from 'apache-arrow'
 import type { Value } from '../../core/batch.ts'
 import { broken } from './read-footer.ts'
 import type { SchemaNode } from './parquet-schema.ts'
-import { clockText, dateText, stampText } from './time-text.ts'
+import { clockText, dateText, int96Text, stampText } from './time-text.ts'
 import { decimalText, doubleText, floatText, halfText, intervalText, uuidText } from './value-text.ts'
 
 /** The value at a place, and its JSON text where it lies inside another. */
@@ -113,6 +113,7 @@ function fixedGetter(data: Data, leaf: SchemaNode | undefined): Getter {
   const { values } = data
   const width = detailsOf(data).byteWidth
   const get = (at: number): Uint8Array => Uint8Array.from(values.subarray(at * width, (at + 1) * width) as Uint8Array)
+  if (leaf?.physical === 'int96') return (at) => int96Text(get(at))
   return leaf?.logical === 'uuid' ? (at) => uuidText(get(at)) : get
 }
 

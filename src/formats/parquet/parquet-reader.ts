@@ -14,7 +14,23 @@ export type { ReadRange } from './read-footer.ts'
 const FILE = { version: 1, schema: 2, rows: 3, groups: 4, metadata: 5, createdBy: 6, columnOrders: 7, encryption: 8 }
 const GROUP = { columns: 1, bytes: 2, rows: 3, fileOffset: 5 }
 const CHUNK = { path: 1, fileOffset: 2, metadata: 3, indexes: [4, 5, 6, 7], crypto: [8, 9] }
-const META = { compressed: 7, dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter: [14, 15] }
+const ELEMENT = { type: 1, length: 2, converted: 6, logical: 10 }
+const META = {
+  type: 1,
+  statistics: 12,
+  compressed: 7,
+  dataPage: 9,
+  indexPage: 10,
+  dictionaryPage: 11,
+  bloomFilter: [14, 15],
+}
+/**
+ * Timestamps of old Spark files. The decoder would make nanoseconds of them, which years before 1677 and after 2262 have not: it is given them as what
+ * they are, too, values of 12 bytes. Physical types of parquet.thrift.
+ */
+const INT96 = 3
+const FIXED_LENGTH = 7
+const INT96_BYTES = 12
 /** Rows of a batch at most, and uncompressed bytes about. */
 const BATCH_ROWS = 2048
 const BATCH_BYTES = 512 * 1024
@@ -76,6 +92,7 @@ class Reader implements ParquetReader {
     const nodes = schemaNodes(footer)
     this.columns = nodes.map((node) => columnOf(node))
     this.#leaves = leavesOf(nodes)
+    for (const element of footer.structs(FILE.schema)) if (element.integer(ELEMENT.type) === INT96) takeAsBytes(element)
     this.groups = groupInfos(footer, { size, leaves: this.#leaves.length })
     this.rows = this.groups.reduce((sum, { rows }) => sum + rows, 0)
     if (this.rows !== footer.integer(FILE.rows)) throw broken('its row groups have not as many rows as its footer says')
@@ -149,11 +166,17 @@ function movedGroup(group: ThriftStruct, shift: bigint): ThriftStruct {
       if (!META.bloomFilter.includes(id))
         meta.set(id, type, isPlace && typeof value === 'bigint' && value > 0n ? value + shift : value)
     }
+    if (meta.integer(META.type) === INT96) meta.set(META.type, TYPE.i32, FIXED_LENGTH).delete(META.statistics)
     return thriftStruct([CHUNK.fileOffset, TYPE.i64, 0n], [CHUNK.metadata, TYPE.struct, meta])
   })
   const moved = thriftStruct()
   for (const [id, { type, value }] of group.entries()) if (id !== GROUP.fileOffset) moved.set(id, type, value)
   return moved.set(GROUP.columns, TYPE.list, { of: TYPE.struct, items: chunks })
+}
+
+function takeAsBytes(element: ThriftStruct): void {
+  element.set(ELEMENT.type, TYPE.i32, FIXED_LENGTH).set(ELEMENT.length, TYPE.i32, INT96_BYTES)
+  element.delete(ELEMENT.converted).delete(ELEMENT.logical)
 }
 
 function groupInfos(footer: ThriftStruct, o: { size: number; leaves: number }): readonly ParquetGroupInfo[] {

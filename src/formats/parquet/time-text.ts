@@ -37,6 +37,18 @@ export function clockText(value: bigint, unit: number): string {
   return fraction === '' ? clock : `${clock}.${fraction}`
 }
 
+/** Julian day number of 1970-01-01. */
+const JULIAN_EPOCH = 2_440_588n
+const NANOS_A_DAY = 86_400_000_000_000n
+const NANOSECONDS = 3
+
+/** An INT96 timestamp: nanoseconds of the day in 8 bytes, then the Julian day in 4, little-endian. */
+export function int96Text(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const days = BigInt(view.getInt32(8, true)) - JULIAN_EPOCH
+  return stampText(days * NANOS_A_DAY + view.getBigInt64(0, true), NANOSECONDS)
+}
+
 function dateParts(days: number): { date: string; bc: string } {
   const date = new Date(days * DAY_MS)
   // Past what Date holds (year 271821) the date is counted by the 400 years after which the calendar repeats.
