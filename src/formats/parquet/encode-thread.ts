@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Compression, Table, WriterPropertiesBuilder, wasmMemory, writeParquet } from 'parquet-wasm'
 import type { WriterProperties } from 'parquet-wasm'
 import { toArrowStream } from './arrow-ipc.ts'
+import { dictionaryPays } from './dictionary-choice.ts'
 import type { EncodeAnswer, EncodeRequest, ParquetCodec } from './encode-message.ts'
 
 const CODECS: Readonly<Record<ParquetCodec, Compression>> = {
@@ -19,16 +20,21 @@ const ALL_ROWS = 2 ** 31 - 1
 
 const { codec, dictionary } = workerData as { codec: ParquetCodec; dictionary: boolean }
 
-function properties(): WriterProperties {
-  return new WriterPropertiesBuilder()
+function properties({ names, vectors }: EncodeRequest): WriterProperties {
+  let builder = new WriterPropertiesBuilder()
     .setCompression(CODECS[codec])
     .setDictionaryEnabled(dictionary)
     .setMaxRowGroupSize(ALL_ROWS)
-    .build()
+  if (!dictionary) return builder.build()
+  for (const [i, vector] of vectors.entries())
+    if (!dictionaryPays(vector)) builder = builder.setColumnDictionaryEnabled(names[i] ?? '', false)
+  return builder.build()
 }
 
-function encode({ names, vectors, rows }: EncodeRequest): EncodeAnswer {
-  const file = writeParquet(Table.fromIPCStream(toArrowStream(names, vectors, rows)), properties())
+function encode(request: EncodeRequest): EncodeAnswer {
+  const { names, vectors, rows } = request
+  const own = properties(request)
+  const file = writeParquet(Table.fromIPCStream(toArrowStream(names, vectors, rows)), own)
   return { file, wasmBytes: memoryBytes() }
 }
 
