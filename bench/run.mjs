@@ -10,6 +10,7 @@ const NAMES = {
   load: 'S3 → PostgreSQL',
   unload: 'PostgreSQL → S3',
   parts: 'Parts in flight while they are made',
+  dynamodb: 'CSV → DynamoDB',
   checks: 'Values that COPY would alter',
   scanner: 'The boundary scanner',
   bytes: 'A file to S3 and back',

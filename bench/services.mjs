@@ -84,6 +84,11 @@ export async function startLink(targetPort, bytesPerSecond) {
   return port
 }
 
+/** Something to be done when the bench is over. */
+export function onStop(cleanup) {
+  cleanups.push(cleanup)
+}
+
 export function stopAll() {
   for (const cleanup of cleanups.splice(0).toReversed()) cleanup()
 }

@@ -1,0 +1,107 @@
+// CSV → DynamoDB: 1,770,724 rows into nullddb, which answers at once, so that what is timed is the client; beside ddbimport.
+// Both are built from source by who runs the bench: NULLDDB and DDBIMPORT name the programs (docs: README.md here).
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { makePostcodes } from './postcodes.mjs'
+import { bars, race, ratio, sh, spread, table } from './race.mjs'
+import { freePort, onStop, scratch, sluice } from './services.mjs'
+
+const ROWS = Number(process.env.BENCH_ROWS ?? 1_770_724)
+/** Puts a second, and how long an answer takes, of the server that has a limit. */
+const [WCU, DELAY] = [40_000, '10ms']
+
+async function startNullddb(flags = []) {
+  if (process.env.NULLDDB === undefined) throw new Error('NULLDDB names no program')
+  const port = await freePort()
+  const child = spawn(process.env.NULLDDB, ['-addr', `127.0.0.1:${port}`, ...flags], { stdio: 'ignore' })
+  onStop(() => child.kill('SIGKILL'))
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const endpoint = `http://127.0.0.1:${port}`
+  return { endpoint, counts: () => JSON.parse(sh(`curl -s ${endpoint}/`)) }
+}
+
+export async function run({ rounds }) {
+  const folder = scratch()
+  const file = join(folder, 'postcodes.csv')
+  const bytes = makePostcodes({ rows: ROWS, path: file })
+  const env = {
+    ...process.env,
+    AWS_ACCESS_KEY_ID: 'bench',
+    AWS_SECRET_ACCESS_KEY: 'benchbench',
+    AWS_REGION: 'eu-west-1',
+  }
+  const quick = await startNullddb()
+  const limited = await startNullddb(['-wcu', String(WCU), '-delay', DELAY])
+  const refusing = await startNullddb(['-unprocessed', '0.2'])
+  let before = null
+  const counted = (server) => ({
+    before: () => {
+      before = server.counts()
+    },
+    check: () => {
+      const puts = server.counts().puts - before.puts
+      if (puts !== ROWS) throw new Error(`${puts} puts for ${ROWS} rows`)
+    },
+  })
+  const requests = []
+  const own = (server, more = '') =>
+    `AWS_ENDPOINT_URL_DYNAMODB=${server.endpoint} ${sluice()} copy ${file} dynamodb:///Postcodes ${more} --state-dir ${folder}/state --new-job -q`
+  const typed = '--type latitude=number --type longitude=number'
+  const ways = [
+    { name: 'sluice', command: own(quick, typed), ...counted(quick) },
+    {
+      name: 'sluice, --select and --replace',
+      command: own(quick, `${typed} --select postcode,latitude,longitude --replace 'postcode=/ //'`),
+      ...counted(quick),
+    },
+    ...(process.env.DDBIMPORT === undefined
+      ? []
+      : [
+          {
+            name: 'ddbimport',
+            command: `DDB_ENDPOINT=${quick.endpoint} ${process.env.DDBIMPORT} -tableRegion eu-west-1 -tableName Postcodes -inputFile ${file} -numericFields latitude,longitude > /dev/null 2>&1`,
+            ...counted(quick),
+          },
+        ]),
+    { name: `sluice, ${WCU} puts/s, ${DELAY} an answer`, command: own(limited, typed), ...counted(limited) },
+    {
+      name: 'sluice, a fifth unprocessed',
+      command: own(refusing, typed),
+      before: counted(refusing).before,
+      check: () => {
+        counted(refusing).check()
+        requests.push(refusing.counts().requests - before.requests)
+      },
+    },
+  ]
+  const results = race({ rounds, env, ways })
+  const runs = (name) => results.find((one) => one.name === name).runs
+  const median = (name, key) => spread(runs(name).map((one) => one[key])).median
+  const list = [
+    ...(process.env.DDBIMPORT === undefined
+      ? []
+      : [
+          { what: 'wall against ddbimport', value: ratio(results, 'sluice', 'ddbimport'), bar: 0.5 },
+          { what: 'CPU against ddbimport', value: ratio(results, 'sluice', 'ddbimport', (one) => one.cpu), bar: 0.4 },
+        ]),
+    { what: 'CPU an item', value: (median('sluice', 'cpu') / ROWS) * 1e6, bar: 7, unit: 'µs' },
+    {
+      what: 'CPU an item, --select and --replace',
+      value: (median('sluice, --select and --replace', 'cpu') / ROWS) * 1e6,
+      bar: 7,
+      unit: 'µs',
+    },
+    { what: 'memory', value: spread(runs('sluice').map((one) => one.rss)).max, bar: 200, unit: 'MiB' },
+    {
+      what: `against rows / ${WCU} a second`,
+      value: median(`sluice, ${WCU} puts/s, ${DELAY} an answer`, 'wall') / (ROWS / WCU),
+      bar: 1.07,
+    },
+    {
+      what: 'requests against those needed, a fifth unprocessed',
+      value: spread(requests).median / (ROWS / 25),
+      bar: 1.35,
+    },
+  ]
+  return `${ROWS} rows, ${bytes} bytes; each run is checked by the server's count of puts.\n\n${table(results)}\n\n${bars(list)}`
+}
