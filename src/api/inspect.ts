@@ -41,7 +41,8 @@ async function inspectTable(connector: Connector, endpoint: EndpointRequest, req
   if (report === undefined) throw new SluiceError('SLUICE_NOT_YET', `${connector.name} cannot be inspected yet`)
   const source = (request.rows ?? SAMPLE_ROWS) > 0 || request.full ? await connector.openSource?.(endpoint) : undefined
   try {
-    const seen = source === undefined ? null : await lookAt(source, request, { signal: endpoint.signal, least: 0 })
+    const { ddl, ...looking } = request
+    const seen = source === undefined ? null : await lookAt(source, looking, { signal: endpoint.signal, least: 0 })
     return {
       format: connector.name,
       compression: null,
@@ -57,7 +58,7 @@ async function inspectTable(connector: Connector, endpoint: EndpointRequest, req
       counts: seen?.counts.exact === true ? seen.counts : { rows: report.rows, exact: false },
       ...(seen?.profile === undefined ? {} : { profile: seen.profile }),
       table: report.table,
-      ...(request.ddl === undefined ? {} : { ddl: connector.ddl?.(report.schema, report.name) }),
+      ...(ddl === undefined ? {} : { ddl: connector.ddl?.(report.schema, report.name) }),
     }
   } finally {
     await source?.close()

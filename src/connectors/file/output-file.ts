@@ -34,6 +34,8 @@ class OutputFile implements OutputTarget {
   readonly #id: string
   readonly #request: SinkRequest
   readonly #place: OutputPlace
+  /** As earlier runs left it: what is recorded from now on is another attempt. */
+  readonly #earlier: UploadJournal | null
   readonly #parts: WrittenPart[] = []
   #writer: ObjectWriter | null = null
   /** ETag of what this process made visible. */
@@ -50,6 +52,7 @@ class OutputFile implements OutputTarget {
     this.key = place.key
     this.url = place.url
     this.#id = place.journalId ?? place.key
+    this.#earlier = readUploads(request.context.recorded).get(this.#id) ?? null
   }
 
   get bytes(): number {
@@ -96,7 +99,7 @@ class OutputFile implements OutputTarget {
   }
 
   async finishEarlier(bytes: number, o: Abortable): Promise<Output | null> {
-    const token = this.#journal()?.token ?? null
+    const token = this.#earlier?.token ?? null
     const writer = token === null ? null : await this.#takeUp(token, { size: bytes }, o)
     if (writer === null) return null
     const isWhole = writer.present.length > 0 && writer.present.reduce((sum, part) => sum + part.bytes, 0) === bytes
@@ -124,13 +127,9 @@ class OutputFile implements OutputTarget {
     return { url: this.url, rows: null, bytes: made.bytes, etag: info.etag }
   }
 
-  #journal(): UploadJournal | null {
-    return readUploads(this.#request.context.recorded).get(this.#id) ?? null
-  }
-
   /** Whether what is there is an earlier run's: as recorded, or as the store knows it. Then it is written again in its place. */
   async #isOurs(there: ObjectInfo, o: Abortable): Promise<boolean> {
-    const journal = this.#journal()
+    const journal = this.#earlier
     const known = this.#published ?? journal?.completed?.etag ?? null
     this.#replacesOurs = known !== null && known === there.etag
     if (this.#replacesOurs || journal === null || journal.token === null) return this.#replacesOurs
