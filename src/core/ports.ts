@@ -251,13 +251,15 @@ export interface Sink {
   readonly forms: readonly BatchForm[]
   /**
    * Most lanes that make sense, and how many to begin with where nobody says (2; more come while they bring more); 1 with `ordered` means that
-   * extents come in source order. `final`: what a lane throws ends the job, nothing is dealt again (a store has retried by itself). Read after `prepare`.
+   * extents come in source order. `final`: what a lane throws ends the job, nothing is dealt again (a store has retried by itself).
+   * `alternating`: nothing is read while an extent is written (`--parallelism 0`). Read after `prepare`.
    */
   readonly lanes: {
     readonly max: number
     readonly ordered: boolean
     readonly first?: number | undefined
     readonly final?: boolean | undefined
+    readonly alternating?: boolean | undefined
   }
   /**
    * Bytes of an extent that suit the sink; exact (save the last) where `exact`: a part. `rows`: no extent has more rows than that (a row group).

@@ -120,6 +120,14 @@ export class Deal {
     this.#wake()
   }
 
+  /** Resolves when no extent waits for a lane or is in one's hands. */
+  async idle(signal: AbortSignal): Promise<void> {
+    while (this.#waiting.length > 0 || this.#writing > 0) {
+      signal.throwIfAborted()
+      await this.#changed()
+    }
+  }
+
   /** The next extent for a lane, once there is one that it may take; null when no more can come. */
   async take(signal: AbortSignal, mayTake: () => boolean): Promise<LoadedExtent | null> {
     for (;;) {

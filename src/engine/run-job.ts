@@ -146,7 +146,7 @@ class Run {
 
   #readerCount(): number {
     const { sink, source, lanes, partitions } = this.#work
-    if (sink.lanes.ordered) return 1
+    if (sink.lanes.ordered || sink.lanes.alternating === true) return 1
     const wanted =
       lanes === 'auto' ? (source.readers ?? this.#lanes) : source.readers === undefined ? this.#lanes : lanes
     return Math.min(wanted, MOST_READERS, Math.max(1, partitions.length))
@@ -174,9 +174,13 @@ class Run {
     )
     const options = { form, from: gap.from, until: gap.until, signal: this.#signal }
     for await (const batch of source.read(gap.partition, options))
-      for (const extent of builder.add(applied(mapping, batch, gap.partition.url)))
-        await this.#deal.offer(extent, this.#signal)
-    for (const extent of builder.finish(gap.last)) await this.#deal.offer(extent, this.#signal)
+      for (const extent of builder.add(applied(mapping, batch, gap.partition.url))) await this.#offer(extent)
+    for (const extent of builder.finish(gap.last)) await this.#offer(extent)
+  }
+
+  async #offer(extent: LoadedExtent): Promise<void> {
+    await this.#deal.offer(extent, this.#signal)
+    if (this.#work.sink.lanes.alternating === true) await this.#deal.idle(this.#signal)
   }
 
   /** A lane is opened when its first extent is there, and opened anew after it broke. */

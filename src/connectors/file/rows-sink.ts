@@ -75,9 +75,11 @@ class RowsSink implements Sink {
     this.wantsTypes = how.format === 'parquet' && !request.raw
   }
 
-  get lanes(): { max: number; ordered: boolean; first: number; final: boolean } {
-    if (!this.#unordered) return { max: 1, ordered: true, first: 1, final: true }
-    const { workers } = this.#request.options
+  get lanes(): Sink['lanes'] {
+    const { workers, parallelism } = this.#request.options
+    const alternating = parallelism === 0
+    if (!this.#unordered) return { max: 1, ordered: true, first: 1, final: true, alternating }
+    if (alternating) return { max: 1, ordered: false, first: 1, final: true, alternating }
     const max =
       workers === undefined || workers === 'auto' ? Math.min(MOST_LANES, availableParallelism()) : Math.max(1, workers)
     return { max, ordered: false, first: max, final: true }

@@ -147,6 +147,19 @@ describe('Deal', () => {
     expect([deal.nextSequence('p0'), deal.nextSequence('p0')]).toEqual([8, 9])
   })
 
+  it('is idle once nothing waits for a lane and no lane holds anything', async () => {
+    const deal = new Deal([P0], [], 1)
+    await deal.takeGap(signal)
+    await deal.idle(signal)
+    await deal.offer(loaded(0, 1), signal)
+    const idle = deal.idle(signal)
+    expect(await isSettled(idle)).toBe(false)
+    const taken = await deal.take(signal, () => true)
+    expect(await isSettled(idle)).toBe(false)
+    if (taken !== null) deal.sealed(receiptOf(taken))
+    expect(await isSettled(idle)).toBe(true)
+  })
+
   it('lets everyone who waits go when the job is aborted', async () => {
     const controller = new AbortController()
     const deal = new Deal([P0], [], 1)
