@@ -64,10 +64,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         command: "sluice copy s3://bucket/people.csv 'postgres://user@host/db?table=people'",
       },
       {
-        about: 'a folder of files, the table made on the way',
-        command: "sluice copy 'data/*.csv.gz' 'postgres://user@host/db?table=public.people' --create",
+        about: 'a table to Parquet on S3, in parallel parts',
+        command: "sluice copy 'postgres://user@host/db?table=people' s3://bucket/people.parquet",
       },
-      { about: 'a file to S3, in parallel parts', command: 'sluice cp big.bin s3://bucket/big.bin --parallelism 8' },
+      {
+        about: 'a zipped CSV into a DynamoDB table, made on the way',
+        command:
+          'sluice copy https://host/postcodes.zip dynamodb:///Postcodes --create-table --partition-key postcode:S',
+      },
     ],
   },
   {
@@ -206,7 +210,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'demo',
-    summary: 'see it work: S3 to PostgreSQL, verified, on embedded services',
+    summary: 'see it work: S3 to PostgreSQL and back to Parquet, verified, on embedded services',
     operands: [],
     required: 0,
     examples: [

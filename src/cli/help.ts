@@ -12,7 +12,7 @@ const FLAG_COLUMN = 28
 /** What `sluice` alone says. */
 export function renderShortHelp(version: string): string {
   return [
-    `sluice ${version}: bulk load and unload for S3 and PostgreSQL`,
+    `sluice ${version}: bulk load and unload for S3, PostgreSQL and DynamoDB`,
     '',
     'usage: sluice COMMAND [flags]',
     '',
@@ -29,7 +29,7 @@ export function renderHelp(version: string, style: Style): string {
   const width = Math.max(...COMMANDS.map((command) => signature(command).length)) + 2
   const entry = (name: string, summary: string): string => wrapBeside(`  ${name.padEnd(width)}`, summary)
   return [
-    `${style.bold('sluice')} ${version}: bulk load and unload for S3 and PostgreSQL, every row accounted for`,
+    `${style.bold('sluice')} ${version}: bulk load and unload for S3, PostgreSQL and DynamoDB, every row accounted for`,
     '',
     `${style.bold('usage')}  sluice COMMAND [flags]`,
     '',
