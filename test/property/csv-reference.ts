@@ -20,10 +20,13 @@ export interface ReferenceRecord {
   readonly byte: number
 }
 
-/** Records, blank lines included (one empty field). Null where the text is not well-formed. */
-export function parseReference(text: string, dialect: ReferenceDialect): ReferenceRecord[] | null {
+/** Records, blank lines included (one empty field). Null where the text is not well-formed. `loneCr`: CR ends lines, and LF does not. */
+export function parseReference(
+  text: string,
+  dialect: ReferenceDialect,
+  loneCr = endsWithLoneCr(text, dialect),
+): ReferenceRecord[] | null {
   const records: ReferenceRecord[] = []
-  const loneCr = endsWithLoneCr(text, dialect)
   let at = 0
   let line = 1
   while (at < text.length) {
