@@ -8,7 +8,7 @@ import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import type { JobFolder } from '../engine/job-folder.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
-import { runJob } from '../engine/run-job.ts'
+import { countMoved, runJob } from '../engine/run-job.ts'
 import type { JobOutcome } from '../engine/run-job.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
@@ -76,7 +76,7 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
     await sink?.abort(error, {
       resumable: earlierRuns(folder.entries).runs > 1 && error.exitClass(true) === 'resumable',
     })
-    outcome = { rowsRead: 0, rowsWritten: 0, filtered: 0, superseded: 0, bytesWritten: 0, outputs: [], error }
+    outcome = { ...countMoved([]), outputs: [], error }
   } finally {
     await sink?.close().catch(() => undefined)
     await source?.close().catch(() => undefined)
@@ -238,15 +238,7 @@ async function discardJob(old: JobFolder, request: CopyRequest, session: Omit<Se
     await sink.close()
   }
   const error = new SluiceError('SLUICE_JOB_EXISTS', 'the job was given up for a new one (--new-job)')
-  const outcome: JobOutcome = {
-    rowsRead: 0,
-    rowsWritten: 0,
-    filtered: 0,
-    superseded: 0,
-    bytesWritten: 0,
-    outputs: [],
-    error,
-  }
+  const outcome: JobOutcome = { ...countMoved([]), outputs: [], error }
   await conclude(outcome, { ...session, folder, source: null, partitions: [], request })
 }
 

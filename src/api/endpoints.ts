@@ -112,6 +112,11 @@ function tableReason(source: Connector, sink: Connector, options: CopyOptions): 
   return [out, into].filter((reason) => reason !== undefined).join('; ') || 'rows are read and written one by one'
 }
 
+/** An option as a flag is spelled: `skipIfEmpty` is `skip-if-empty`. */
+export function flagName(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
 interface Kind {
   readonly format: string
   readonly compression: string
@@ -127,8 +132,7 @@ function rowsReason(from: Kind, to: Kind, options: CopyOptions): string | null {
   const sink = { format: options.sinkFormat ?? to.format, compression: options.sinkCompression ?? to.compression }
   if (mapsColumns(options)) return 'the flags choose or change columns'
   const shaped = TEXT_FLAGS.find((flag) => options[flag] !== undefined)
-  if (shaped !== undefined)
-    return `--${shaped.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} is about rows`
+  if (shaped !== undefined) return `--${flagName(shaped)} is about rows`
   if (sink.format !== 'raw' && source.format !== 'raw' && sink.format !== source.format)
     return `${source.format} becomes ${sink.format}`
   if (sink.format === 'raw' && options.sinkCompression === undefined) return null

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { connectorFor } from '../connectors/registry.ts'
 import type { ComparedBatch, Connector, EndpointRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
-import type { Batch, Value } from '../core/batch.ts'
+import type { Value } from '../core/batch.ts'
 import type { Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
+import { applyMapping } from '../engine/mapping.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
-import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
+import { chooseRoute, endpointRequest, flagName, surroundingsOf } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
 import { planContext } from './plan.ts'
 import type { VerifyRequest, VerifyResult, VerifySide } from './requests.ts'
@@ -60,7 +61,9 @@ async function compareUnloaded(
   const changing = (['replace', 'set', 'type', 'skipIfEmpty'] as const).find((flag) => (options[flag] ?? []).length > 0)
   if (changing !== undefined)
     throw new SluiceError('SLUICE_USAGE', `rows that --${flagName(changing)} changed cannot be compared with the table`)
-  const file = { ...to, request: { ...to.request, options: unloadedOptions(to.request, await binaryColumns(from)) } }
+  const format = options.sinkFormat ?? to.connector.fileKind?.(to.request).format
+  const binary = format === 'jsonl' ? await binaryColumns(from) : []
+  const file = { ...to, request: { ...to.request, options: unloadedOptions(to.request, binary) } }
   const table = { ...from, request: { ...from.request, options: tableOptions(from.request) } }
   const around = { ...o.around, options: file.request.options }
   const { source, sink, same, differences } = await compareWithSink(file, table, { ...o, around, unloaded: true })
@@ -71,10 +74,6 @@ async function compareUnloaded(
     sink: source,
     differences: differences.map(({ kind, text }) => ({ kind: turned[kind], text })),
   }
-}
-
-function flagName(key: string): string {
-  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 /** Names, in the file, of columns whose values JSON holds in base64. */
@@ -93,13 +92,12 @@ async function binaryColumns(table: End): Promise<readonly string[]> {
 function unloadedOptions(request: EndpointRequest, binary: readonly string[]): EndpointRequest['options'] {
   const { rename = [], delimiter, columns } = request.options
   const back = rename.map((pair) => pair.split('=')).map(([old = '', renamed = '']) => `${renamed}=${old}`)
-  const format = request.options.sinkFormat ?? (/\.(jsonl|ndjson|json)(\.|$)/i.test(request.url) ? 'jsonl' : undefined)
   return {
     ...plainOptions(request),
     ...(delimiter === undefined ? {} : { delimiter }),
     ...(columns === undefined ? {} : { columns }),
     ...(back.length === 0 ? {} : { rename: back }),
-    ...(format === 'jsonl' && binary.length > 0 ? { type: binary.map((name) => `${name}=binary`) } : {}),
+    ...(binary.length > 0 ? { type: binary.map((name) => `${name}=binary`) } : {}),
   }
 }
 
@@ -168,15 +166,7 @@ async function* mapped(
 ): AsyncGenerator<ComparedBatch> {
   for (const partition of await source.plan(o)) {
     const { url } = partition
-    for await (const batch of source.read(partition, o)) yield { url, batch: applied(mapping, batch, url) }
-  }
-}
-
-function applied(mapping: Mapping, batch: Batch, url: string): Batch {
-  try {
-    return mapping.apply(batch)
-  } catch (error) {
-    throw error instanceof SluiceError ? error.at({ url }) : error
+    for await (const batch of source.read(partition, o)) yield { url, batch: applyMapping(mapping, batch, url) }
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import type { AwsCredentials } from './credentials.ts'
-import { amzDate } from './sign-v4.ts'
+import { amzDate, signingKey } from './sign-v4.ts'
 
 export interface JsonSignerOptions {
   /** As the Host header has it: with the port, unless it is the scheme's own. */
@@ -29,9 +29,6 @@ interface Scope {
 export class JsonSigner {
   readonly #o: JsonSignerOptions
   #scope: Scope | null = null
-  #day = ''
-  #key: Buffer = Buffer.alloc(0)
-  #secret = ''
 
   constructor(options: JsonSignerOptions) {
     this.#o = options
@@ -63,20 +60,12 @@ export class JsonSigner {
     const stamp = amzDate(timeMs)
     const day = stamp.slice(0, 8)
     const { region, service } = this.#o
-    if (day !== this.#day || credentials.secretAccessKey !== this.#secret) {
-      this.#day = day
-      this.#secret = credentials.secretAccessKey
-      this.#key = [day, region, service, 'aws4_request'].reduce(
-        (key, step) => createHmac('sha256', key).update(step).digest(),
-        Buffer.from(`AWS4${credentials.secretAccessKey}`),
-      )
-    }
     const made = {
       credentials,
       second,
       stamp,
       scope: `${day}/${region}/${service}/aws4_request`,
-      key: this.#key,
+      key: signingKey(credentials.secretAccessKey, day, { region, service }),
       token: credentials.sessionToken?.trim() ?? '',
     }
     this.#scope = made

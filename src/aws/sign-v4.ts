@@ -60,11 +60,12 @@ function canonicalRequest(input: SignInput, headers: Record<string, string>): { 
   }
 }
 
-/** Keys derived today: four HMACs a day, region and service instead of four a request. Bounded at KEYS_KEPT. */
+/** Keys derived today, bounded at KEYS_KEPT. */
 const derived = new Map<string, Buffer>()
 const KEYS_KEPT = 64
 
-function signingKey(secret: string, day: string, scope: { region: string; service: string }): Buffer {
+/** The key that requests of a day (`20130524`) are signed with: derived once for each, by four HMACs. */
+export function signingKey(secret: string, day: string, scope: { region: string; service: string }): Buffer {
   const name = `${day}/${scope.region}/${scope.service}/${secret}`
   const kept = derived.get(name)
   if (kept !== undefined) return kept

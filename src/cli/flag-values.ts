@@ -1,4 +1,5 @@
 import { SluiceError } from '../core/errors.ts'
+import { parseDecimalType } from '../core/schema.ts'
 import { nearest } from './nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
 
@@ -135,9 +136,8 @@ export const encoding: FlagValue = {
 /** `decimal(p,s)`, precision 1 to 38. */
 export const decimalType: FlagValue = {
   parse(value, flag) {
-    const match = /^\s*(?:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)\s*$/i.exec(value)
-    const [precision, scale] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
-    if (precision >= 1 && precision <= 38 && scale <= precision) return `decimal(${precision},${scale})`
+    const decimal = parseDecimalType(value)
+    if (decimal !== null) return `decimal(${decimal.precision},${decimal.scale})`
     throw usage(`--${flag} ${value}: not a decimal type that fits`, 'decimal(p,s), p from 1 to 38, s from 0 to p')
   },
 }

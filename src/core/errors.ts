@@ -245,6 +245,16 @@ export function toSluiceError(error: unknown): SluiceError {
   return new SluiceError('SLUICE_INTERNAL', message, { cause: error })
 }
 
+/** What is there, or null where it is not (SLUICE_NOT_FOUND). */
+export async function nullIfMissing<T>(looking: Promise<T>): Promise<T | null> {
+  try {
+    return await looking
+  } catch (error) {
+    if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
+    throw error
+  }
+}
+
 /** "s3://b/k.csv row 1042 (byte 88123), column age, partition 7/64" */
 export function formatPlace(place: ErrorPlace): string {
   const row = place.row === undefined ? '' : `row ${place.row}`

@@ -1,5 +1,12 @@
 import type { ColumnType } from './batch.ts'
 
+/** `decimal(p,s)` or `numeric(p,s)`, precision 1 to 38; null for any other text. */
+export function parseDecimalType(text: string): { readonly precision: number; readonly scale: number } | null {
+  const match = /^\s*(?:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)\s*$/i.exec(text)
+  const [precision, scale] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
+  return precision >= 1 && precision <= 38 && scale <= precision ? { precision, scale } : null
+}
+
 /** sluice's own type names (cli.md, "Types"): what a source knows or infers about a column. */
 export const NEUTRAL_TYPES = [
   'string',

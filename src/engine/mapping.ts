@@ -101,6 +101,15 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
   }
 }
 
+/** The mapping of a batch. @throws what the mapping objects to, with the name of the batch's file */
+export function applyMapping(mapping: Mapping, batch: Batch, url: string): Batch {
+  try {
+    return mapping.apply(batch)
+  } catch (error) {
+    throw error instanceof SluiceError ? error.at({ url }) : error
+  }
+}
+
 function keepsValues(layout: Layout, sourceColumns: number): boolean {
   return (
     layout.skipIfEmpty.length === 0 &&

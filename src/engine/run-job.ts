@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { byteSize } from '../core/batch.ts'
-import type { Batch, BatchForm } from '../core/batch.ts'
+import type { BatchForm } from '../core/batch.ts'
 import { SluiceError, toSluiceError } from '../core/errors.ts'
 import { START } from '../core/job.ts'
 import type { Output, Partition, Receipt } from '../core/job.ts'
@@ -12,6 +12,7 @@ import { Deal } from './deal.ts'
 import type { Gap } from './deal.ts'
 import { ExtentBuilder } from './extent-builder.ts'
 import type { LoadedExtent } from './extent-builder.ts'
+import { applyMapping } from './mapping.ts'
 import type { Mapping } from './mapping.ts'
 import type { Progressor } from './progress.ts'
 
@@ -174,7 +175,7 @@ class Run {
     )
     const options = { form, from: gap.from, until: gap.until, signal: this.#signal }
     for await (const batch of source.read(gap.partition, options))
-      for (const extent of builder.add(applied(mapping, batch, gap.partition.url))) await this.#offer(extent)
+      for (const extent of builder.add(applyMapping(mapping, batch, gap.partition.url))) await this.#offer(extent)
     for (const extent of builder.finish(gap.last)) await this.#offer(extent)
   }
 
@@ -300,13 +301,4 @@ function unbalanced(moved: Moved): SluiceError {
 
 function notReplayable(): SluiceError {
   return new SluiceError('SLUICE_NOT_REPLAYABLE', 'rows were lost on the way, and the source can be read only once')
-}
-
-/** @throws what the mapping objects to, with the file's name */
-function applied(mapping: Mapping, batch: Batch, url: string): Batch {
-  try {
-    return mapping.apply(batch)
-  } catch (error) {
-    throw error instanceof SluiceError ? error.at({ url }) : error
-  }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { SluiceError } from '../../core/errors.ts'
+import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { Abortable } from '../../core/ports.ts'
 import type { Schema } from '../../core/schema.ts'
@@ -52,13 +52,8 @@ export async function describeTable(client: DynamoCalls, table: string, o: Abort
 }
 
 /** The table, or null where there is none. */
-export async function findTable(client: DynamoCalls, table: string, o: Abortable): Promise<TableInfo | null> {
-  try {
-    return await describeTable(client, table, o)
-  } catch (error) {
-    if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
-    throw error
-  }
+export function findTable(client: DynamoCalls, table: string, o: Abortable): Promise<TableInfo | null> {
+  return nullIfMissing(describeTable(client, table, o))
 }
 
 /**

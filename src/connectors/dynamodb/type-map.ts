@@ -60,6 +60,13 @@ export function attributeOf(
   return { name, kind: key.type, key: at === 0 ? 'partition' : 'sort', converts }
 }
 
+/** The key that no attribute of these stands for; null where each has one. `sorted`: the table has a sort key. */
+export function lackingKey(attributes: readonly Attribute[], sorted: boolean): 'partition' | 'sort' | null {
+  const has = (key: 'partition' | 'sort'): boolean => attributes.some((attribute) => attribute.key === key)
+  if (!has('partition')) return 'partition'
+  return sorted && !has('sort') ? 'sort' : null
+}
+
 function kindOf(column: Column, o: { readonly typed: boolean; readonly explicit: boolean }): AttributeKind {
   // Only what `--type` says can be of the sink's own types; a source's native type is its own system's.
   if (o.explicit && column.nativeType !== undefined) {

@@ -3,7 +3,7 @@ import { PLAIN, type RecordCursor } from '../../formats/csv/record-cursor.ts'
 import { textToWire } from './attribute-text.ts'
 import { checkNumber } from './number.ts'
 import type { PutBatch } from './put-batch.ts'
-import type { Attribute } from './type-map.ts'
+import { lackingKey, type Attribute } from './type-map.ts'
 import { joinKeys, keyText, missingKey } from './validate.ts'
 import type { Emptiness } from './wire-rows.ts'
 
@@ -52,8 +52,7 @@ export class CsvItemEncoder {
     this.#slots = attributes.map((attribute) => slotOf(attribute, o.nulls))
     this.#texts = attributes.map(() => null)
     this.#others = this.#slots.flatMap((slot, i) => (slot.way === OTHER ? [i] : []))
-    const has = (key: 'partition' | 'sort'): boolean => attributes.some((attribute) => attribute.key === key)
-    this.#missing = has('partition') ? (o.sorted && !has('sort') ? 'sort' : null) : 'partition'
+    this.#missing = lackingKey(attributes, o.sorted)
     this.#frameBytes = this.#slots.reduce(
       (sum, slot) => sum + Math.max(slot.begin.byteLength + 3, slot.empty.byteLength),
       PUT_BEGIN.byteLength + PUT_END.byteLength + 1,

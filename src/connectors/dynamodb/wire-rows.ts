@@ -3,7 +3,7 @@ import { SluiceError } from '../../core/errors.ts'
 import { nodeToWire, textToWire } from './attribute-text.ts'
 import { parseJson } from './json-wire.ts'
 import type { KeyType } from './table-info.ts'
-import type { Attribute, AttributeKind } from './type-map.ts'
+import { lackingKey, type Attribute, type AttributeKind } from './type-map.ts'
 import { checkTyped, joinKeys, keyText, missingKey } from './validate.ts'
 
 /** An item's attributes as they go over the wire, without the braces, and its key. */
@@ -43,8 +43,7 @@ export class RowItemEncoder {
       plain: `${JSON.stringify(attribute.name)}:{"${attribute.kind === 'any' ? 'S' : attribute.kind}":"`,
     }))
     this.#nulls = o.nulls
-    const has = (key: 'partition' | 'sort'): boolean => attributes.some((attribute) => attribute.key === key)
-    this.#missing = has('partition') ? (o.sorted && !has('sort') ? 'sort' : null) : 'partition'
+    this.#missing = lackingKey(attributes, o.sorted)
   }
 
   /** @throws SLUICE_VALUE with the column */

@@ -1,5 +1,5 @@
 import picomatch from 'picomatch'
-import { SluiceError } from '../../core/errors.ts'
+import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { Abortable, ObjectInfo, Store } from '../../core/ports.ts'
 import type { Endpoint } from './endpoint.ts'
 
@@ -31,10 +31,7 @@ export async function matchObjects(
   if (endpoint.scheme === 'stdio' || endpoint.scheme === 'http' || !isPattern(key, o.glob))
     return [await one(store, key, o)]
   if (!key.endsWith('/')) {
-    const exact = await one(store, key, o).catch((error: unknown) => {
-      if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
-      throw error
-    })
+    const exact = await nullIfMissing(one(store, key, o))
     if (exact !== null) return [exact]
   }
   const matches: Match[] = []

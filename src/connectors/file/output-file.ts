@@ -1,4 +1,4 @@
-import { SluiceError } from '../../core/errors.ts'
+import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { Json, Output } from '../../core/job.ts'
 import type { Abortable, ObjectInfo, ObjectWriter, WritableStore, WrittenPart } from '../../core/ports.ts'
 import type { SinkRequest } from '../connector.ts'
@@ -62,7 +62,7 @@ class OutputFile implements OutputTarget {
   async begin(o: Abortable): Promise<'write' | 'skip'> {
     const { ifExists = 'fail' } = this.#request.options
     if (ifExists === 'overwrite') return 'write'
-    const there = await headOrNull(this.#place, o)
+    const there = await nullIfMissing(this.#place.store.head(this.key, o))
     if (there === null || !there.ranged || (await this.#isOurs(there, o))) return 'write'
     if (ifExists === 'fail')
       throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: this.url } })
@@ -188,18 +188,5 @@ class OutputFile implements OutputTarget {
       },
       o,
     )
-  }
-}
-
-/** What is there by that name; null where nothing is. */
-export async function headOrNull(
-  place: { readonly store: WritableStore; readonly key: string },
-  o: Abortable,
-): Promise<ObjectInfo | null> {
-  try {
-    return await place.store.head(place.key, o)
-  } catch (error) {
-    if (error instanceof SluiceError && error.code === 'SLUICE_NOT_FOUND') return null
-    throw error
   }
 }

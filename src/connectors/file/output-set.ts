@@ -1,9 +1,8 @@
-import { SluiceError } from '../../core/errors.ts'
+import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { Json, Output, Partition } from '../../core/job.ts'
 import type { Abortable, WritableStore } from '../../core/ports.ts'
 import type { SinkRequest } from '../connector.ts'
 import type { EncodedPiece, FileJoiner, OutputEncoding } from './output-encoding.ts'
-import { headOrNull } from './output-file.ts'
 import type { OutputNames } from './output-name.ts'
 import type { OutputTarget } from './output-target.ts'
 import type { PartGate } from './part-gate.ts'
@@ -255,7 +254,7 @@ export class OutputSet {
   async #deleteOurs(key: string, made: { readonly etag: string | null } | null, o: Abortable): Promise<void> {
     const { store } = this.#setup
     if (store === null || made === null || made.etag === null) return
-    const there = await headOrNull({ store, key }, o)
+    const there = await nullIfMissing(store.head(key, o))
     if (there?.etag === made.etag) await store.delete(key, o)
   }
 

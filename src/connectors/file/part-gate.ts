@@ -1,5 +1,3 @@
-import type { Abortable } from '../../core/ports.ts'
-
 /** Parts in flight where `--parallelism` does not say. */
 const PARTS_IN_FLIGHT = 4
 
@@ -46,13 +44,6 @@ export class PartGate {
   /** All parts that were begun are through. Never throws. */
   async settled(): Promise<void> {
     await Promise.all(this.#sending)
-  }
-
-  /** With `--parallelism 0`, waits until nothing is in flight. */
-  async beforeProduction(o: Abortable): Promise<void> {
-    if (!this.waits) return
-    await this.settled()
-    o.signal.throwIfAborted()
   }
 
   throwFailure(): void {

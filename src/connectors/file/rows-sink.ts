@@ -76,13 +76,11 @@ class RowsSink implements Sink {
   }
 
   get lanes(): Sink['lanes'] {
-    const { workers, parallelism } = this.#request.options
-    const alternating = parallelism === 0
-    if (!this.#unordered) return { max: 1, ordered: true, first: 1, final: true, alternating }
-    if (alternating) return { max: 1, ordered: false, first: 1, final: true, alternating }
-    const max =
-      workers === undefined || workers === 'auto' ? Math.min(MOST_LANES, availableParallelism()) : Math.max(1, workers)
-    return { max, ordered: false, first: max, final: true }
+    const { workers = 'auto' } = this.#request.options
+    const alternating = this.#how.gate.waits
+    const threads = workers === 'auto' ? Math.min(MOST_LANES, availableParallelism()) : Math.max(1, workers)
+    const max = this.#unordered && !alternating ? threads : 1
+    return { max, ordered: !this.#unordered, first: max, final: true, alternating }
   }
 
   get extentBytes(): { target: number; exact: boolean; rows?: number } {
@@ -144,7 +142,7 @@ class RowsSink implements Sink {
 
   #lane(encoder: LaneEncoder, o: Abortable): Lane {
     return {
-      begin: () => this.#how.gate.beforeProduction(o),
+      begin: () => Promise.resolve(),
       write: (batch: Batch) => encoder.write(batch),
       seal: async (extent) => {
         const pieces = await encoder.take()

@@ -54,6 +54,13 @@ export function matchColumns(
   return matched
 }
 
+/** The column of this name: exactly, else without case where that is unambiguous. */
+export function findColumn<T extends { readonly name: string }>(columns: readonly T[], name: string): T | undefined {
+  const exact = columns.find((column) => column.name === name)
+  const loose = columns.filter((column) => column.name.toLowerCase() === name.toLowerCase())
+  return exact ?? (loose.length === 1 ? loose[0] : undefined)
+}
+
 function matchByPosition(names: readonly string[], table: TableDescription): readonly TableColumn[] {
   const filled = table.columns.filter((column) => !column.generated)
   if (names.length > filled.length)
@@ -70,9 +77,7 @@ function matchByPosition(names: readonly string[], table: TableDescription): rea
 function matchByName(names: readonly string[], table: TableDescription): readonly TableColumn[] {
   const missing: string[] = []
   const matched = names.flatMap((name) => {
-    const exact = table.columns.find((column) => column.name === name)
-    const loose = table.columns.filter((column) => column.name.toLowerCase() === name.toLowerCase())
-    const found = exact ?? (loose.length === 1 ? loose[0] : undefined)
+    const found = findColumn(table.columns, name)
     if (found === undefined) missing.push(name)
     return found === undefined ? [] : [found]
   })

@@ -1,6 +1,6 @@
 import type { ColumnType } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
-import type { Column } from '../../core/schema.ts'
+import { parseDecimalType, type Column } from '../../core/schema.ts'
 import { quoteIdentifier } from './quote.ts'
 import type { TableColumn } from './table.ts'
 import { neutralTypeOf } from './type-map.ts'
@@ -169,9 +169,8 @@ function decimalOf(typmod: number): ColumnType | null {
 }
 
 function parseDecimal(text: string): ColumnType {
-  const match = /^\s*(?:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)\s*$/i.exec(text)
-  const [precision, scale] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
-  if (precision >= 1 && precision <= MOST_DIGITS && scale <= precision) return { kind: 'decimal', precision, scale }
+  const decimal = parseDecimalType(text)
+  if (decimal !== null) return { kind: 'decimal', ...decimal }
   throw new SluiceError('SLUICE_USAGE', `numeric: ${text} is no decimal type that fits`, {
     hint: 'decimal(p,s), p from 1 to 38, s from 0 to p',
   })

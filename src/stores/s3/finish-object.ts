@@ -1,4 +1,4 @@
-import { toSluiceError, type SluiceError } from '../../core/errors.ts'
+import { nullIfMissing, toSluiceError, type SluiceError } from '../../core/errors.ts'
 import type { Abortable, ObjectInfo, WriteOptions } from '../../core/ports.ts'
 import type { ObjectPlace, Upload } from './multipart.ts'
 import { s3Url } from './s3-address.ts'
@@ -65,10 +65,7 @@ export async function findOurs(
   o: Abortable,
 ): Promise<ObjectInfo | null> {
   const { client, place, expected } = request
-  const info = await headObject(client, `${place.bucket}/${place.key}`, o).catch((error: unknown) => {
-    if (toSluiceError(error).code === 'SLUICE_NOT_FOUND') return null
-    throw error
-  })
+  const info = await nullIfMissing(headObject(client, `${place.bucket}/${place.key}`, o))
   if (info === null || info.size !== expected.bytes) return null
   const isOurs =
     expected.etag === null ? (info.modifiedMs ?? 0) >= expected.sinceMs - CLOCK_STEP_MS : info.etag === expected.etag
