@@ -1,37 +1,63 @@
+import { monotonicMs } from './monotonic.ts'
+
+const NS_PER_MS = 1e6
+/** What was not used is saved for so long at most. */
+const SAVED_MS = 1000
+
 /**
  * Keeps to a number of capacity units a second, counted as the server says that they were consumed: what a request will cost is estimated by what puts
- * cost so far, and put right when its answer is there. What was not used is saved for one second at most.
+ * cost so far, and put right when its answer is there. What was not used is saved for one second at most. Threads that share a cell share the units: who
+ * has something to send takes them.
  */
 export class CapacityBudget {
-  readonly #unitsPerSecond: number
-  /** Units that may be used now; below 0 where more was consumed than estimated. */
-  #saved = 0
-  #atMs: number
+  readonly #msPerUnit: number
+  /** When all that was taken so far is paid for, in nanoseconds of the steady clock: before now where units are saved, after it where too many were taken. */
+  readonly #paidNs: BigInt64Array
   #unitsPerPut = 1
 
-  constructor(unitsPerSecond: number, nowMs: number = performance.now()) {
-    this.#unitsPerSecond = unitsPerSecond
-    this.#atMs = nowMs
+  /** `cell`: one that another budget made ready, in a SharedArrayBuffer. */
+  constructor(unitsPerSecond: number, nowMs: number = monotonicMs(), cell?: BigInt64Array) {
+    this.#msPerUnit = 1000 / unitsPerSecond
+    this.#paidNs = cell ?? new BigInt64Array([toNs(nowMs)])
+  }
+
+  /** A cell for budgets of several threads. */
+  static sharedCell(nowMs: number = monotonicMs()): BigInt64Array {
+    const cell = new BigInt64Array(new SharedArrayBuffer(8))
+    cell[0] = toNs(nowMs)
+    return cell
   }
 
   /** How long to wait until a request may go, in milliseconds; 0: now. */
-  waitMs(nowMs: number = performance.now()): number {
-    const passed = ((nowMs - this.#atMs) / 1000) * this.#unitsPerSecond
-    this.#saved = Math.min(this.#unitsPerSecond, this.#saved + passed)
-    this.#atMs = nowMs
-    return this.#saved > 0 ? 0 : Math.max(1, Math.ceil((-this.#saved / this.#unitsPerSecond) * 1000))
+  waitMs(nowMs: number = monotonicMs()): number {
+    const earliest = toNs(nowMs - SAVED_MS)
+    let paid = Atomics.load(this.#paidNs, 0)
+    while (paid < earliest) {
+      const before = Atomics.compareExchange(this.#paidNs, 0, paid, earliest)
+      paid = before === paid ? earliest : before
+    }
+    const aheadMs = Number(paid - toNs(nowMs)) / NS_PER_MS
+    return aheadMs < 0 ? 0 : Math.max(1, Math.ceil(aheadMs))
   }
 
   /** A request with so many puts goes: takes what it is thought to cost. @returns that, for `consumed` */
   take(puts: number): number {
     const estimate = puts * this.#unitsPerPut
-    this.#saved -= estimate
+    this.#add(estimate)
     return estimate
   }
 
   /** A request that was thought to cost `estimate` did cost `units`, for `puts` puts that were accepted. */
   consumed(estimate: number, units: number, puts: number): void {
-    this.#saved += estimate - units
+    this.#add(units - estimate)
     if (puts > 0) this.#unitsPerPut = this.#unitsPerPut * 0.9 + (units / puts) * 0.1
   }
+
+  #add(units: number): void {
+    Atomics.add(this.#paidNs, 0, toNs(units * this.#msPerUnit))
+  }
+}
+
+function toNs(ms: number): bigint {
+  return BigInt(Math.round(ms * NS_PER_MS))
 }

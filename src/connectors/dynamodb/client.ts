@@ -51,6 +51,10 @@ export class DynamoClient implements DynamoCalls {
     })
   }
 
+  get credentials(): CredentialSource {
+    return this.#credentials
+  }
+
   /** Whether the server has ever answered. */
   get answered(): boolean {
     return this.#pool.answered

@@ -12,6 +12,12 @@ export class SeenKeys {
   #places = new Uint32Array(FIRST_PLACES * 2)
   #mask = FIRST_PLACES - 1
   #count = 0
+  readonly #most: number
+
+  /** `sharers`: how many of these share the bound; each has as many of the keys. */
+  constructor(sharers = 1) {
+    this.#most = Math.ceil(MOST_KEYS / sharers)
+  }
 
   get count(): number {
     return this.#count
@@ -30,7 +36,7 @@ export class SeenKeys {
     this.#places[at] = high
     this.#places[at + 1] = low
     this.#count += 1
-    if (this.#count > MOST_KEYS)
+    if (this.#count > this.#most)
       throw new SluiceError('SLUICE_USAGE', `--dedupe error remembers ${MOST_KEYS} keys, and there are more`, {
         hint: 'load with --dedupe last, or in several files',
       })

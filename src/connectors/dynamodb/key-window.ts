@@ -8,14 +8,6 @@ export type Dedupe = 'last' | 'error' | 'none'
  */
 export class KeyWindow {
   readonly #latest = new Map<string, Put>()
-  #superseded = 0
-
-  /** Puts whose place a later row took, since the last `takeSuperseded`. */
-  takeSuperseded(): number {
-    const count = this.#superseded
-    this.#superseded = 0
-    return count
-  }
 
   /**
    * A put is about to be taken into the request that is being filled. @returns whether it may; where not, it waits behind one that was sent, in whose
@@ -59,6 +51,7 @@ export class KeyWindow {
 
   #supersede(put: Put): void {
     put.superseded = true
-    this.#superseded += 1
+    put.extent.superseded += 1
+    put.extent.pending -= 1
   }
 }

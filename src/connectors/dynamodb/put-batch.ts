@@ -7,12 +7,20 @@ export const MOST_REQUEST_BYTES = 16 * 1024 * 1024
 /** A request of small items: doubled where they are larger. */
 const FIRST_BYTES = 8 * 1024
 
+/** The puts of one extent, counted: what is not in yet, what is, and whose place a later row took. */
+export interface ExtentPuts {
+  pending: number
+  accepted: number
+  superseded: number
+}
+
 /**
  * One put, from its row until the server has taken it. `open`: in a request that is being filled; `waiting`: for its turn, or its next try;
  * `sent`: nobody knows yet.
  */
 export interface Put {
   readonly key: string
+  readonly extent: ExtentPuts
   state: 'open' | 'waiting' | 'sent'
   /** Where its JSON is: a comma or blank, and `{"PutRequest":…}`. */
   bytes: Buffer

@@ -6,7 +6,8 @@ import type { DynamoClient } from './client.ts'
 import { wasRefused } from './errors.ts'
 import type { InFlightLimit } from './in-flight.ts'
 import { KeyWindow, type Dedupe } from './key-window.ts'
-import { PutBatch, type Put } from './put-batch.ts'
+import { Progress } from './monotonic.ts'
+import { PutBatch, type ExtentPuts, type Put } from './put-batch.ts'
 import type { KeyAttribute } from './table-info.ts'
 
 export interface PutWindowOptions {
@@ -20,6 +21,10 @@ export interface PutWindowOptions {
   readonly dedupe: Dedupe
   readonly retryForMs: number
   readonly signal: AbortSignal
+  /** What several windows share where several threads put; default: its own. */
+  readonly progress?: Progress | undefined
+  /** How many windows share the bounds of memory; default: 1. */
+  readonly sharers?: number | undefined
 }
 
 /** Puts that were refused and wait for their next try. */
@@ -35,10 +40,15 @@ const MOST_BYTES = 32 * 1024 * 1024
 const SPARE_BYTES = 64 * 1024
 /** What no wait is longer than, so that clocks are looked at. */
 const LONGEST_NAP_MS = 1000
+/** Who waits for the puts of an extent sends what is there, full or not, when nothing was sent for so long. */
+const QUIET_MS = 50
+/** Longest pause before the next try of what was refused, while the table takes other puts. */
+const LONGEST_PARTIAL_DELAY_MS = 1000
 
 /**
  * A sliding window of BatchWriteItem requests: while one is held up, others go on. What comes back unprocessed, or with a request that failed, goes
- * into later requests after a pause that doubles, until it is in. One writer at a time; nothing counts before the server has said that it took it.
+ * into later requests after a pause that doubles, until it is in. One writer at a time, between `begin` and `written`, while others wait until the puts of
+ * their extents are in; nothing counts before the server has said that it took it.
  */
 export class PutWindow {
   readonly #o: PutWindowOptions
@@ -52,13 +62,21 @@ export class PutWindow {
   #waitingBytes = 0
   #inFlight = 0
   #inFlightBytes = 0
-  #accepted = 0
-  #lastProgressMs = performance.now()
+  #writing = false
+  readonly #progress: Progress
+  readonly #mostWaiting: number
+  readonly #mostBytes: number
+  #lastSentMs = performance.now()
   #failure: SluiceError | null = null
-  #wake: (() => void) | null = null
+  /** Of the writer, and of those who wait for their extents: as many as the sink has lanes. */
+  readonly #wakeUps = new Set<() => void>()
 
   constructor(options: PutWindowOptions) {
     this.#o = options
+    const { progress, sharers = 1 } = options
+    this.#progress = progress ?? new Progress()
+    this.#mostWaiting = MOST_WAITING / sharers
+    this.#mostBytes = MOST_BYTES / sharers
     this.#frame = {
       prefix: Buffer.from(`{"RequestItems":{${JSON.stringify(options.table)}:[`),
       suffix: Buffer.from(options.capacity === null ? ']}}' : ']},"ReturnConsumedCapacity":"TOTAL"}'),
@@ -71,18 +89,23 @@ export class PutWindow {
     return this.#open
   }
 
-  /** Puts that are in, and puts that later rows took the place of, since this was asked last. */
-  takeCounts(): { readonly accepted: number; readonly superseded: number } {
-    const accepted = this.#accepted
-    this.#accepted = 0
-    return { accepted, superseded: this.#keyWindow.takeSuperseded() }
+  /** Rows of an extent follow. */
+  begin(): void {
+    this.#writing = true
+  }
+
+  /** No row follows until the next `begin`: what is there is sent as it is. */
+  written(): void {
+    this.#writing = false
+    this.#wakeUp()
   }
 
   /** A put was written into `open` from its `at` to `end`. Afterwards, where `open` is full, `makeRoom` has to be called. */
-  add(key: string, end: number): void {
+  add(key: string, end: number, extent: ExtentPuts): void {
     const open = this.#open
     const put: Put = {
       key,
+      extent,
       state: 'open',
       bytes: open.bytes,
       start: open.at,
@@ -92,6 +115,7 @@ export class PutWindow {
       next: null,
       superseded: false,
     }
+    extent.pending += 1
     const fits = open.fits(end - open.at)
     const enters = this.#mayEnter(put)
     if (fits && enters) {
@@ -123,23 +147,20 @@ export class PutWindow {
     }
   }
 
-  /** Sends the rest, and waits until all is in. @throws what ended the window */
-  async drain(): Promise<void> {
+  /** Waits until all puts of an extent are in, or later rows took their places; sends what nobody else does. @throws what ended the window */
+  async settled(extent: ExtentPuts): Promise<void> {
     for (;;) {
       this.#throwIfOver()
-      if (this.#open.live === 0 && this.#waiting === 0 && this.#inFlight === 0) {
-        this.#open = new PutBatch(this.#frame)
-        return
-      }
-      if (this.#maySend()) {
+      if (extent.pending === 0) return
+      if (this.#maySend() && this.#isQuiet()) {
         this.#fill(this.#open)
         if (this.#open.live > 0) {
           this.#send(this.#open)
-          this.#open = new PutBatch(this.#frame)
+          this.#begin()
           continue
         }
       }
-      await this.#nap()
+      await this.#nap(this.#writing ? QUIET_MS : LONGEST_NAP_MS)
     }
   }
 
@@ -157,6 +178,11 @@ export class PutWindow {
       case 'error':
         return true
     }
+  }
+
+  /** Whether nobody writes, or who writes waits for its source: full requests are sent by the writer. */
+  #isQuiet(): boolean {
+    return !this.#writing || performance.now() - this.#lastSentMs > QUIET_MS
   }
 
   /** The next request, with what is due for another try. */
@@ -207,7 +233,7 @@ export class PutWindow {
   }
 
   #isCrowded(): boolean {
-    return this.#waiting > MOST_WAITING || this.#waitingBytes + this.#inFlightBytes > MOST_BYTES
+    return this.#waiting > this.#mostWaiting || this.#waitingBytes + this.#inFlightBytes > this.#mostBytes
   }
 
   #maySend(): boolean {
@@ -227,7 +253,8 @@ export class PutWindow {
 
   #send(batch: PutBatch): void {
     if (batch.live === 0) return
-    if (this.#inFlight === 0 && this.#waiting === 0) this.#lastProgressMs = performance.now()
+    if (this.#inFlight === 0 && this.#waiting === 0) this.#progress.note()
+    this.#lastSentMs = performance.now()
     const body = batch.finish()
     const { client, signal, capacity } = this.#o
     const estimate = capacity?.take(batch.puts.length) ?? 0
@@ -264,7 +291,7 @@ export class PutWindow {
     const accepted = puts.length - refused.length
     if (units !== null) this.#o.capacity?.consumed(estimate, units, accepted)
     this.#o.limit.answered(accepted, refused.length)
-    if (accepted > 0) this.#lastProgressMs = performance.now()
+    if (accepted > 0) this.#progress.note()
     if (refused.length === 0) {
       if (bytes.byteLength <= SPARE_BYTES) this.#spare.push(bytes)
     } else
@@ -275,7 +302,8 @@ export class PutWindow {
   }
 
   #accept(put: Put): void {
-    this.#accepted += 1
+    put.extent.pending -= 1
+    put.extent.accepted += 1
     if (this.#o.dedupe !== 'last') return
     const next = this.#keyWindow.accepted(put)
     if (next !== null) this.#queue([next], 0)
@@ -298,8 +326,10 @@ export class PutWindow {
     const throttled = error.code === 'SLUICE_THROTTLED'
     this.#o.client.reporter.retried({ throttled })
     const tries = Math.min(...puts.map((put) => put.tries))
-    const delayMs = Math.max(backoffMs(tries, false, jitter), error.retryAfterMs ?? 0)
-    if (performance.now() + delayMs - this.#lastProgressMs > this.#o.retryForMs) throw error
+    const isTaking = this.#progress.sinceMs() < LONGEST_PARTIAL_DELAY_MS
+    const pauseMs = Math.min(backoffMs(tries, false, jitter), isTaking ? LONGEST_PARTIAL_DELAY_MS : Infinity)
+    const delayMs = Math.max(pauseMs, error.retryAfterMs ?? 0)
+    if (this.#progress.sinceMs() + delayMs > this.#o.retryForMs) throw error
     const again: Put[] = []
     for (const put of puts) {
       put.tries += 1
@@ -319,28 +349,28 @@ export class PutWindow {
   }
 
   /** Until an answer is there, something is due, or capacity is. */
-  #nap(): Promise<void> {
+  #nap(longestMs = LONGEST_NAP_MS): Promise<void> {
     const nowMs = performance.now()
-    let ms = LONGEST_NAP_MS
+    let ms = longestMs
     // Where no place is free, an answer comes first.
     if (this.#inFlight < this.#o.limit.limit) {
       for (const group of this.#refused) ms = Math.min(ms, group.dueMs - nowMs)
-      const forUnits = this.#o.capacity?.waitMs(nowMs) ?? 0
-      if (forUnits > 0) ms = Math.max(Math.min(ms, LONGEST_NAP_MS), forUnits)
+      const forUnits = this.#o.capacity?.waitMs() ?? 0
+      if (forUnits > 0) ms = Math.max(ms, forUnits)
     }
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wakeUp(), Math.max(1, Math.min(ms, LONGEST_NAP_MS)))
-      this.#wake = () => {
+      const wakeUp = (): void => {
         clearTimeout(timer)
+        this.#wakeUps.delete(wakeUp)
         resolve()
       }
+      const timer = setTimeout(wakeUp, Math.max(1, Math.min(ms, LONGEST_NAP_MS)))
+      this.#wakeUps.add(wakeUp)
     })
   }
 
   #wakeUp(): void {
-    const wake = this.#wake
-    this.#wake = null
-    wake?.()
+    for (const wakeUp of [...this.#wakeUps]) wakeUp()
   }
 }
 

@@ -7,9 +7,14 @@ import type { Column, NeutralType, Schema } from '../../core/schema.ts'
 import type { SinkRequest } from '../connector.ts'
 import { CapacityBudget } from './capacity.ts'
 import { openDynamoClient, type DynamoClient } from './client.ts'
+import { ExtentOrder } from './extent-order.ts'
 import { InFlightLimit } from './in-flight.ts'
 import { SeenKeys } from './key-seen.ts'
 import { DynamoLane } from './lane.ts'
+import { OwnWay } from './own-way.ts'
+import { PutCrew } from './put-crew.ts'
+import { inFlightOf, MOST_IN_FLIGHT, threadsData, threadsFor } from './put-threads.ts'
+import { PutWays } from './put-ways.ts'
 import { PutWindow } from './put-window.ts'
 import { checkKeys, loadableTable } from './table.ts'
 import { keysOf, type KeyType, type TableInfo } from './table-info.ts'
@@ -17,17 +22,15 @@ import { attributeOf, type Attribute } from './type-map.ts'
 import { findDynamoTarget, type DynamoTarget } from './url.ts'
 
 /**
- * Source bytes of an extent: what is written again at most after a kill, and held in memory a few times. Parsed rows take some ten times their
+ * Source bytes of an extent: each lane holds one, and what is in their hands is written again after a kill. Parsed rows take some ten times their
  * source's bytes, hence fewer of them.
  */
-const CSV_EXTENT_BYTES = 4 * 1024 * 1024
-const ROWS_EXTENT_BYTES = 1024 * 1024
+const CSV_EXTENT_BYTES = 2 * 1024 * 1024
+const ROWS_EXTENT_BYTES = 256 * 1024
+/** One writes while the others wait for the last puts of their extents, which may have to be tried many times. */
+const LANES = 6
 
 const KEY_TYPES: Readonly<Record<KeyType, NeutralType>> = { S: 'string', N: 'number', B: 'binary' }
-
-/** Requests in flight to begin with, and at most, where `--concurrency` does not say. */
-const FIRST_IN_FLIGHT = 24
-const MOST_IN_FLIGHT = 128
 
 /** @throws SLUICE_USAGE, SLUICE_NOT_YET */
 export async function createDynamoSink(request: SinkRequest): Promise<Sink> {
@@ -43,8 +46,8 @@ export async function createDynamoSink(request: SinkRequest): Promise<Sink> {
 /** Loads a table by BatchWriteItem. What an extent's receipt says is in the table, and is not written again. */
 class DynamoSink implements Sink {
   readonly forms: readonly BatchForm[] = ['csv', 'rows']
-  /** One window of requests, fed in the order of the input; it has tried again by itself. */
-  readonly lanes = { max: 1, ordered: true, final: true }
+  /** They feed one window of requests, by turns in the order of the input; it has tried again by itself. */
+  readonly lanes = { max: LANES, ordered: true, final: true }
   readonly wantsTypes = true
   readonly anyColumns = true
   readonly #request: SinkRequest
@@ -52,6 +55,8 @@ class DynamoSink implements Sink {
   readonly #client: DynamoClient
   #plan: SinkPlan | null = null
   #table: TableInfo | null = null
+  /** What all lanes share, from the first one on. */
+  #writing: { readonly ways: PutWays; readonly order: ExtentOrder } | null = null
 
   constructor(request: SinkRequest, target: DynamoTarget) {
     const { concurrency } = request.options
@@ -95,30 +100,10 @@ class DynamoSink implements Sink {
   }
 
   openLane(o: Abortable): Promise<Lane> {
-    const { options, context, retryForMs } = this.#request
-    const table = this.#ready()
-    const { concurrency, writeUnits, dedupe = 'last' } = options
-    const fixed = typeof concurrency === 'number' ? concurrency : null
-    const window = new PutWindow({
-      client: this.#client,
-      table: table.name,
-      keys: keysOf(table),
-      limit: new InFlightLimit({
-        initial: fixed ?? FIRST_IN_FLIGHT,
-        min: fixed ?? 2,
-        max: fixed ?? MOST_IN_FLIGHT,
-      }),
-      capacity: typeof writeUnits === 'number' ? new CapacityBudget(writeUnits) : null,
-      dedupe,
-      retryForMs,
-      signal: o.signal,
-    })
+    const { context } = this.#request
+    this.#writing ??= { ways: this.#openWays(o.signal), order: new ExtentOrder(o.signal) }
     const lane = new DynamoLane({
-      window,
-      attributesFor: (columns) => this.#attributesFor(columns),
-      sorted: table.sortKey !== null,
-      nulls: this.#nulls(),
-      seen: dedupe === 'error' ? new SeenKeys() : null,
+      ...this.#writing,
       record: (receipt) => context.record({ kind: 'sealed', receipt: receiptJson(receipt) }),
     })
     return Promise.resolve(lane)
@@ -141,8 +126,49 @@ class DynamoSink implements Sink {
     return Promise.resolve()
   }
 
-  close(): Promise<void> {
-    return this.#client.close()
+  async close(): Promise<void> {
+    await this.#writing?.ways.close()
+    await this.#client.close()
+  }
+
+  /** One window of requests in this thread, and threads with one each, where they are wanted. */
+  #openWays(signal: AbortSignal): PutWays {
+    const { options, retryForMs } = this.#request
+    const table = this.#ready()
+    const { concurrency, writeUnits, dedupe = 'last' } = options
+    const puts = {
+      table: table.name,
+      keys: keysOf(table),
+      dedupe,
+      retryForMs,
+      nulls: this.#nulls(),
+      concurrency: typeof concurrency === 'number' ? concurrency : null,
+      writeUnits: typeof writeUnits === 'number' ? writeUnits : null,
+    }
+    const attributesFor = (columns: readonly string[]): readonly Attribute[] => this.#attributesFor(columns)
+    const own = new OwnWay({
+      window: new PutWindow({
+        ...puts,
+        client: this.#client,
+        limit: new InFlightLimit(inFlightOf(puts.concurrency, { sharers: 1, index: 0 })),
+        capacity: puts.writeUnits === null ? null : new CapacityBudget(puts.writeUnits),
+        signal,
+      }),
+      attributesFor,
+      sorted: table.sortKey !== null,
+      nulls: puts.nulls,
+      seen: dedupe === 'error' ? new SeenKeys() : null,
+    })
+    const { count, when } = threadsFor(options, this.#plan?.form ?? 'rows')
+    const startThreads = (): PutCrew =>
+      new PutCrew({
+        threads: threadsData({ ...puts, target: this.#target, signRequest: options.signRequest }, count),
+        credentials: this.#client.credentials,
+        reporter: this.#request.reporter,
+        signal,
+        attributesFor,
+      })
+    return new PutWays({ own, startThreads, threads: when })
   }
 
   #ready(): TableInfo {

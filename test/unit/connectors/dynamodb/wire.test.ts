@@ -26,7 +26,8 @@ function fromCsv(text: string, types: Record<string, string | undefined>, nulls:
     const end = encoder.encode(cursor, batch)
     const put = { key: encoder.key, state: 'open' as const, bytes: batch.bytes, start, end, tries: 0 }
     keys.push(encoder.key)
-    batch.puts.push({ ...put, uncertain: false, next: null, superseded: false })
+    const extent = { pending: 1, accepted: 0, superseded: 0 }
+    batch.puts.push({ ...put, extent, uncertain: false, next: null, superseded: false })
     batch.at = end
   }
   const puts = JSON.parse(batch.finish().toString('utf8')) as { PutRequest: { Item: unknown } }[]

@@ -1,0 +1,118 @@
+import type { CsvBatch, RowsBatch } from '../../core/batch.ts'
+import { SluiceError } from '../../core/errors.ts'
+import { locateRecord } from '../../formats/csv/locate.ts'
+import { recordCursor } from '../../formats/csv/record-cursor.ts'
+import type { SeenKeys } from './key-seen.ts'
+import type { PutCounts } from './put-message.ts'
+import { checkPut, putRecord, type PutPlace } from './put-record.ts'
+import type { ExtentWriter, PutWay } from './put-way.ts'
+import type { PutWindow } from './put-window.ts'
+import type { Attribute } from './type-map.ts'
+import { CsvItemEncoder, PUT_BEGIN, PUT_END } from './wire-json.ts'
+import { RowItemEncoder } from './wire-rows.ts'
+
+export interface OwnWayOptions {
+  readonly window: PutWindow
+  /** What the columns of a batch become. @throws SLUICE_USAGE, SLUICE_COLUMN_MISSING */
+  readonly attributesFor: (columns: readonly string[]) => readonly Attribute[]
+  /** Whether the table has a sort key. */
+  readonly sorted: boolean
+  /** What becomes of null. */
+  readonly nulls: 'omit' | 'NULL'
+  /** For `--dedupe error`. */
+  readonly seen: SeenKeys | null
+}
+
+/** Rows become puts in this thread, in the order of the input, and go out by one window. */
+export class OwnWay implements PutWay {
+  readonly #o: OwnWayOptions
+  /** One a set of columns: files under a prefix, or keys of JSON, may differ. */
+  readonly #csvEncoders = new Map<string, CsvItemEncoder>()
+  readonly #rowEncoders = new Map<string, RowItemEncoder>()
+
+  constructor(options: OwnWayOptions) {
+    this.#o = options
+  }
+
+  begin(): ExtentWriter {
+    const { window, seen } = this.#o
+    const puts = { pending: 0, accepted: 0, superseded: 0 }
+    const place = { window, seen, puts }
+    let bytes = 0
+    window.begin()
+    return {
+      write: async (batch) => {
+        bytes += batch.form === 'csv' ? await this.#putCsv(batch, place) : await this.#putRows(batch, place)
+      },
+      written: () => window.written(),
+      settled: async (): Promise<PutCounts> => {
+        await window.settled(puts)
+        return { accepted: puts.accepted, superseded: puts.superseded, bytes }
+      },
+    }
+  }
+
+  stop(reason: unknown): void {
+    this.#o.window.stop(reason)
+  }
+
+  /** @returns bytes of its items */
+  async #putCsv(batch: CsvBatch, place: PutPlace): Promise<number> {
+    const { window } = place
+    const encoder = this.#known(
+      this.#csvEncoders,
+      batch,
+      () => new CsvItemEncoder(this.#o.attributesFor(batch.columns), this.#o),
+    )
+    const cursor = recordCursor(batch.bytes, batch.csv)
+    let bytes = 0
+    for (let index = 0; cursor.next() === 'row'; index += 1) {
+      try {
+        bytes += putRecord(cursor, encoder, place)
+      } catch (error) {
+        throw error instanceof SluiceError ? error.at(locateRecord(batch, index)) : error
+      }
+      if (window.open.isFull) await window.makeRoom()
+    }
+    return bytes
+  }
+
+  /** @returns bytes of its items */
+  async #putRows(batch: RowsBatch, { window, seen, puts }: PutPlace): Promise<number> {
+    const encoder = this.#known(
+      this.#rowEncoders,
+      batch,
+      () => new RowItemEncoder(this.#o.attributesFor(batch.columns), this.#o),
+    )
+    let sum = 0
+    for (let index = 0; index < batch.rows.length; index += 1) {
+      const { open } = window
+      try {
+        const { text, key } = encoder.encode(batch.rows[index] ?? [])
+        // Three bytes of UTF-8 a UTF-16 unit at most.
+        open.reserve(text.length * 3 + PUT_BEGIN.byteLength + PUT_END.byteLength + 1)
+        const { bytes, at } = open
+        bytes[at] = open.separator
+        const end = at + 1 + bytes.write(`{"PutRequest":{"Item":{${text}}}}`, at + 1)
+        checkPut(key, bytes, { start: at, end, seen })
+        sum += end - at
+        window.add(key, end, puts)
+      } catch (error) {
+        throw error instanceof SluiceError ? error.at(batch.places[index] ?? {}) : error
+      }
+      if (open.isFull) await window.makeRoom()
+    }
+    return sum
+  }
+
+  #known<T>(encoders: Map<string, T>, batch: CsvBatch | RowsBatch, make: () => T): T {
+    const name = batch.columns.join('\0')
+    const found = encoders.get(name)
+    if (found !== undefined) return found
+    // JSON may bring ever new keys: bounded like the kinds of rows that a table has.
+    if (encoders.size >= 1000) encoders.clear()
+    const made = make()
+    encoders.set(name, made)
+    return made
+  }
+}

@@ -1,0 +1,317 @@
+import { Worker } from 'node:worker_threads'
+import type { CredentialSource } from '../../aws/credentials.ts'
+import type { CsvBatch, RowsBatch } from '../../core/batch.ts'
+import { SluiceError, toSluiceError } from '../../core/errors.ts'
+import type { Reporter } from '../../core/ports.ts'
+import { locateRecord } from '../../formats/csv/locate.ts'
+import { recordCursor } from '../../formats/csv/record-cursor.ts'
+import { KeyDivision } from './key-division.ts'
+import type { FromPutThread, PutCounts, PutThreadData, StaleCredentials, ToPutThread } from './put-message.ts'
+import type { ExtentWriter } from './put-way.ts'
+import type { ThreadsWay } from './put-ways.ts'
+import { fromThreadError, toThreadError, type ThreadError } from './thread-error.ts'
+import type { Attribute } from './type-map.ts'
+
+export interface PutCrewOptions {
+  /** One a thread. */
+  readonly threads: readonly PutThreadData[]
+  readonly credentials: CredentialSource
+  readonly reporter: Reporter
+  readonly signal: AbortSignal
+  /** What the columns of a batch become. @throws SLUICE_USAGE, SLUICE_COLUMN_MISSING */
+  readonly attributesFor: (columns: readonly string[]) => readonly Attribute[]
+}
+
+/** Blocks of CSV, of 256 KiB each (formats/csv/blocks.ts) unless a row is longer, that are in the hands of threads at most: none waits for the next one. */
+const MOST_BLOCKS = 4
+
+/** A block's memory, used again when all threads are done with it. */
+interface Slot {
+  bytes: Uint8Array
+  block: number
+  batch: CsvBatch | null
+  /** Threads that have rows of it in hand. */
+  pending: number
+}
+
+interface BadRow {
+  readonly block: number
+  readonly start: number
+  readonly batch: CsvBatch
+  readonly error: ThreadError
+}
+
+interface ExtentState {
+  left: number
+  counts: PutCounts
+}
+
+interface Columns {
+  readonly id: number
+  readonly division: KeyDivision
+}
+
+/**
+ * Threads that put items, each the rows whose keys are its own, so that the order of the rows of a key is that of the input. This one finds where rows
+ * begin and whose they are; the threads do the rest. One extent is written at a time, while others wait until theirs are in.
+ */
+export class PutCrew implements ThreadsWay {
+  /** All threads have begun. @throws what kept them from it */
+  readonly ready: Promise<void>
+  readonly #o: PutCrewOptions
+  readonly #workers: readonly Worker[]
+  readonly #slots: Slot[] = []
+  readonly #extents = new Map<number, ExtentState>()
+  readonly #columns = new Map<string, Columns>()
+  readonly #lastBlock: Int32Array
+  readonly #wakeUps = new Set<() => void>()
+  readonly #onAbort: () => void
+  #begun = 0
+  #blocks = 0
+  #extent = -1
+  #bad: BadRow | null = null
+  #failure: SluiceError | null = null
+  #ended: Promise<unknown> | null = null
+
+  constructor(options: PutCrewOptions) {
+    this.#o = options
+    const [first] = options.threads
+    if (first === undefined) throw new SluiceError('SLUICE_INTERNAL', 'a crew of no threads')
+    this.#lastBlock = first.shared.lastBlock
+    this.#workers = options.threads.map((data) => startPutThread(data))
+    for (const worker of this.#workers) this.#listen(worker)
+    this.#onAbort = () => this.stop(options.signal.reason)
+    options.signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.ready = this.#until(() => this.#begun === this.#workers.length)
+    // Who does not wait for it is told by what comes next.
+    this.ready.catch(() => undefined)
+  }
+
+  get isReady(): boolean {
+    return this.#begun === this.#workers.length
+  }
+
+  begin(): ExtentWriter {
+    this.#extent += 1
+    const extent = this.#extent
+    const state = { left: this.#workers.length, counts: { accepted: 0, superseded: 0, bytes: 0 } }
+    this.#extents.set(extent, state)
+    this.#tellAll({ kind: 'begin' })
+    return {
+      write: (batch) => this.#write(batch),
+      written: () => this.#tellAll({ kind: 'written', extent }),
+      settled: async () => {
+        await this.#until(() => state.left === 0 && this.#bad === null)
+        this.#extents.delete(extent)
+        return state.counts
+      },
+    }
+  }
+
+  /** Hands a block's rows to the threads. */
+  async #write(batch: CsvBatch | RowsBatch): Promise<void> {
+    if (batch.form !== 'csv') throw new SluiceError('SLUICE_INTERNAL', 'threads take CSV')
+    const slot = await this.#freeSlot()
+    const { id, division } = this.#columnsOf(batch)
+    if (slot.bytes.byteLength < batch.bytes.byteLength)
+      slot.bytes = new Uint8Array(new SharedArrayBuffer(batch.bytes.byteLength))
+    slot.bytes.set(batch.bytes)
+    const { csv } = batch
+    slot.batch = batch
+    slot.block = this.#blocks
+    this.#blocks += 1
+    const bytes = slot.bytes.subarray(0, batch.bytes.byteLength)
+    for (const [i, starts] of divide(batch, division, this.#workers.length).entries()) {
+      if (starts.length === 0) continue
+      slot.pending += 1
+      const rows = { kind: 'csv', block: slot.block, columns: id, csv, bytes, starts } as const
+      this.#workers[i]?.postMessage(rows, [starts.buffer])
+    }
+  }
+
+  /** Ends the threads; who waits gets the reason. */
+  stop(reason: unknown): void {
+    this.#fail(toSluiceError(reason))
+  }
+
+  /** Ends the threads, their connections and timers, if nothing has. */
+  async close(): Promise<void> {
+    this.stop(new SluiceError('SLUICE_INTERNAL', 'the threads were ended'))
+    await this.#ended
+  }
+
+  async #freeSlot(): Promise<Slot> {
+    // After a bad row nothing more is handed out.
+    await this.#until(() => this.#bad === null && (this.#slots.length < MOST_BLOCKS || this.#idleSlot() !== null))
+    const idle = this.#idleSlot()
+    if (idle !== null) return idle
+    const slot: Slot = { bytes: new Uint8Array(0), block: -1, batch: null, pending: 0 }
+    this.#slots.push(slot)
+    return slot
+  }
+
+  #idleSlot(): Slot | null {
+    return this.#slots.find((slot) => slot.pending === 0) ?? null
+  }
+
+  #columnsOf({ columns }: CsvBatch): Columns {
+    const name = columns.join('\0')
+    const known = this.#columns.get(name)
+    if (known !== undefined) return known
+    const attributes = this.#o.attributesFor(columns)
+    const made = { id: this.#columns.size, division: new KeyDivision(attributes, this.#workers.length) }
+    this.#columns.set(name, made)
+    this.#tellAll({ kind: 'columns', id: made.id, attributes })
+    return made
+  }
+
+  #tellAll(message: ToPutThread): void {
+    for (const worker of this.#workers) worker.postMessage(message)
+  }
+
+  #listen(worker: Worker): void {
+    worker.on('message', (message: FromPutThread) => {
+      this.#take(worker, message)
+      this.#wakeUp()
+    })
+    worker.on('error', (error) => this.#fail(died(error.message, error)))
+    worker.on('exit', (code) => this.#fail(died(`exit code ${code}`)))
+  }
+
+  #take(worker: Worker, message: FromPutThread): void {
+    switch (message.kind) {
+      case 'ready':
+        this.#begun += 1
+        break
+      case 'done':
+        this.#done(message.block)
+        break
+      case 'bad':
+        this.#noteBad(message)
+        break
+      case 'settled':
+        this.#settle(message.extent, message.counts)
+        break
+      case 'failed':
+        this.#fail(fromThreadError(message.error))
+        break
+      case 'credentials':
+        void this.#giveCredentials(worker, message.stale)
+        break
+      case 'retried':
+        for (let i = 0; i < message.retries; i += 1) this.#o.reporter.retried({ throttled: i < message.throttles })
+        break
+    }
+  }
+
+  #done(block: number): void {
+    const slot = this.#slots.find((one) => one.block === block)
+    if (slot !== undefined) slot.pending -= 1
+    this.#tellBad()
+  }
+
+  /** Of several bad rows the first of the input counts, in whatever order threads come upon them. */
+  #noteBad({ block, start, error }: Extract<FromPutThread, { kind: 'bad' }>): void {
+    const batch = this.#slots.find((slot) => slot.block === block)?.batch ?? null
+    if (batch === null) return
+    const first =
+      this.#bad === null || block < this.#bad.block || (block === this.#bad.block && start < this.#bad.start)
+    if (first) this.#bad = { block, start, batch, error }
+  }
+
+  /** Once no thread can find an earlier one. */
+  #tellBad(): void {
+    const bad = this.#bad
+    if (bad === null || this.#slots.some((slot) => slot.pending > 0 && slot.block <= bad.block)) return
+    this.#fail(badRow(bad))
+  }
+
+  #settle(extent: number, counts: PutCounts): void {
+    const state = this.#extents.get(extent)
+    if (state === undefined) return
+    const { accepted, superseded, bytes } = state.counts
+    state.left -= 1
+    state.counts = {
+      accepted: accepted + counts.accepted,
+      superseded: superseded + counts.superseded,
+      bytes: bytes + counts.bytes,
+    }
+  }
+
+  async #giveCredentials(worker: Worker, stale: StaleCredentials | null): Promise<void> {
+    const { credentials } = this.#o
+    try {
+      let found = await credentials.get()
+      // Another thread may have had them renewed already.
+      if (stale !== null && found?.accessKeyId === stale.accessKeyId && found.sessionToken === stale.sessionToken) {
+        credentials.invalidate()
+        found = await credentials.get()
+      }
+      if (found === null) throw new SluiceError('SLUICE_INTERNAL', 'a thread asked for credentials where none are used')
+      worker.postMessage({ kind: 'credentials', credentials: found } satisfies ToPutThread)
+    } catch (error) {
+      worker.postMessage({ kind: 'no-credentials', error: toThreadError(toSluiceError(error)) } satisfies ToPutThread)
+    }
+  }
+
+  #fail(error: SluiceError): void {
+    // A row that is surely bad says more than what befell the others while it was looked for.
+    this.#failure ??= this.#bad === null ? error : badRow(this.#bad)
+    this.#o.signal.removeEventListener('abort', this.#onAbort)
+    this.#ended ??= Promise.all(this.#workers.map((worker) => worker.terminate()))
+    Atomics.store(this.#lastBlock, 0, -1)
+    this.#wakeUp()
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    for (;;) {
+      if (this.#o.signal.aborted) this.stop(this.#o.signal.reason)
+      this.#o.signal.throwIfAborted()
+      if (this.#failure !== null) throw this.#failure
+      if (condition()) return
+      await new Promise<void>((resolve) => this.#wakeUps.add(resolve))
+    }
+  }
+
+  #wakeUp(): void {
+    const wakeUps = [...this.#wakeUps]
+    this.#wakeUps.clear()
+    for (const wakeUp of wakeUps) wakeUp()
+  }
+}
+
+/** Begins a thread. Beside the program's own build its file is TypeScript, as this one is then. */
+function startPutThread(data: PutThreadData): Worker {
+  const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  return new Worker(new URL(`./put-thread${ending}`, import.meta.url), { workerData: data })
+}
+
+/** Where the rows of a batch begin, for each thread its own. */
+function divide(batch: CsvBatch, division: KeyDivision, threads: number): Uint32Array<ArrayBuffer>[] {
+  const lists = Array.from({ length: threads }, () => new Uint32Array(batch.rows))
+  const counts = lists.map(() => 0)
+  const cursor = recordCursor(batch.bytes, batch.csv)
+  while (cursor.next() === 'row') {
+    const thread = division.threadOf(cursor)
+    const list = lists[thread]
+    const count = counts[thread] ?? 0
+    if (list === undefined) continue
+    list[count] = cursor.start
+    counts[thread] = count + 1
+  }
+  return lists.map((list, i) => list.slice(0, counts[i]))
+}
+
+function badRow({ batch, start, error }: BadRow): SluiceError {
+  const cursor = recordCursor(batch.bytes, batch.csv)
+  let index = 0
+  while (cursor.next() === 'row' && cursor.start < start) index += 1
+  return fromThreadError(error).at(locateRecord(batch, index))
+}
+
+function died(how: string, cause?: Error): SluiceError {
+  return new SluiceError('SLUICE_INTERNAL', `a thread that writes to DynamoDB ended: ${how}`, {
+    hint: '--workers 0 does without threads; resume goes on from here',
+    cause,
+  })
+}

@@ -1,0 +1,44 @@
+import { SluiceError } from '../../core/errors.ts'
+import type { RecordCursor } from '../../formats/csv/record-cursor.ts'
+import type { SeenKeys } from './key-seen.ts'
+import type { ExtentPuts } from './put-batch.ts'
+import type { PutWindow } from './put-window.ts'
+import { MOST_ITEM_BYTES, checkItemSize } from './validate.ts'
+import { PUT_BEGIN, PUT_END, type CsvItemEncoder } from './wire-json.ts'
+
+/** Where puts go, and what they are counted by. */
+export interface PutPlace {
+  readonly window: PutWindow
+  /** For `--dedupe error`. */
+  readonly seen: SeenKeys | null
+  readonly puts: ExtentPuts
+}
+
+/**
+ * Puts the cursor's record into the window, whose `makeRoom` is to be called where its request is full then. @returns its bytes on the wire
+ *
+ * @throws as the encoder, and as checkPut
+ */
+export function putRecord(cursor: RecordCursor, encoder: CsvItemEncoder, { window, seen, puts }: PutPlace): number {
+  const { open } = window
+  const { at } = open
+  const end = encoder.encode(cursor, open)
+  checkPut(encoder.key, open.bytes, { start: at, end, seen })
+  window.add(encoder.key, end, puts)
+  return end - at
+}
+
+/** @throws SLUICE_VALUE where an item is too large; SLUICE_DUPLICATE_KEY where its key came before and that is an error */
+export function checkPut(
+  key: string,
+  bytes: Buffer,
+  { start, end, seen }: { readonly start: number; readonly end: number; readonly seen: SeenKeys | null },
+): void {
+  // What goes over the wire is never shorter than what DynamoDB counts.
+  if (end - start > MOST_ITEM_BYTES)
+    checkItemSize(bytes.toString('utf8', start + PUT_BEGIN.byteLength, end - PUT_END.byteLength + 1))
+  if (seen?.add(key) === true)
+    throw new SluiceError('SLUICE_DUPLICATE_KEY', `the key comes a second time in the input`, {
+      hint: 'remove the duplicate, or load with --dedupe last',
+    })
+}
