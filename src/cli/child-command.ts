@@ -41,7 +41,7 @@ export async function startDevProcess(
   signal: AbortSignal,
 ): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
   // A process group of its own: Ctrl-C ends the commands that use the services before the services.
-  const child = spawn(process.execPath, [scriptPath(), 'dev', '--postgres', '--s3', '--json', '-q'], {
+  const child = spawn(process.execPath, [scriptPath(), 'dev', '--json', '-q'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })

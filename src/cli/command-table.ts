@@ -210,9 +210,11 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'demo',
-    summary: 'see it work: S3 to PostgreSQL and back to Parquet, verified, on embedded services',
+    summary: 'see it work: the three jobs on embedded services, each verified, and a table of what was done',
     operands: [],
     required: 0,
+    details:
+      'CSV on S3 into PostgreSQL; a table to Parquet on S3; a zipped CSV on the web into DynamoDB, and out again. With --rows N there is one postcode for ten rows.',
     examples: [
       { about: 'the demo', command: 'sluice demo' },
       { about: 'with more rows', command: 'sluice demo --rows 2000000' },

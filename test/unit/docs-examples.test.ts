@@ -9,7 +9,7 @@ const root = new URL('../../', import.meta.url)
 /** Command lines of code blocks, with or without a prompt, and of `code` in the text; comments behind them are cut. */
 function commandLines(text: string): string[] {
   const blocks = [...text.matchAll(/```(?:sh|text|console)\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
-    block.split('\n'),
+    block.replace(/ \\\n\s*/g, ' ').split('\n'),
   )
   return blocks
     .map((line) =>

@@ -7,27 +7,26 @@ import type { JobResult, VerifyResult } from '../../index.ts'
 import { runChild, startDevProcess } from '../child-command.ts'
 import type { CommandContext, RunCommand } from '../context.ts'
 import { writePeople } from '../demo-data.ts'
+import { type DemoOutcome, renderOutcomes } from '../demo-outcomes.ts'
+import { writePostcodesZip } from '../demo-postcodes.ts'
+import { type FileServer, serveFile } from '../demo-server.ts'
 import { DEV_BUCKET } from '../dev-services.ts'
 import { EXIT } from '../exit-code.ts'
 import { shellQuote } from '../shell-quote.ts'
-import type { Style } from '../style.ts'
-import { renderTable } from '../table.ts'
-import { formatBytes, formatCount, formatDuration, formatShortCount } from '../units.ts'
+import { formatBytes, formatCount } from '../units.ts'
 
 const USUAL_ROWS = 500_000
+/** One postcode for so many people: dynalite takes some 9,000 items a second, PostgreSQL some 200,000 rows. */
+const ROWS_PER_POSTCODE = 10
 
-/** One job of the demo: what it is called, and the operands and flags of its copy; verify takes the same operands. */
+/** One job of the demo: what it is called, and the operands and flags of its copy. */
 interface DemoJob {
   readonly title: string
   readonly operands: readonly [source: string, sink: string]
+  /** Of copy alone. */
   readonly flags: readonly string[]
-}
-
-interface DemoOutcome {
-  readonly title: string
-  /** Null where the copy failed. */
-  readonly result: JobResult
-  readonly verified: boolean
+  /** What changes rows on the way: verify needs it, too. */
+  readonly mapping: readonly string[]
 }
 
 /** `sluice demo`: each job is a sluice command in its own process, as a user would type it, and is verified. */
@@ -37,20 +36,24 @@ export const run: RunCommand = async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-demo-'))
   const say = (text: string): void => screen.print('info', text)
   try {
-    say(`${style.bold('sluice demo')}: an S3 and a PostgreSQL of our own, on this machine`)
+    say(`${style.bold('sluice demo')}: an S3, a PostgreSQL and a DynamoDB of our own, on this machine`)
     const services = await startDevProcess(signal)
     try {
       const env = { ...context.env, ...services.env, SLUICE_STATE_DIR: join(folder, 'state') }
       const rows = own.rows ?? USUAL_ROWS
-      const file = join(folder, 'people.csv')
-      const bytes = await writePeople(file, rows)
+      const bytes = await writePeople(join(folder, 'people.csv'), rows)
       say(`made people.csv: ${formatCount(rows)} rows, ${formatBytes(bytes)}`)
-      const outcomes = await runJobs(jobsOf(folder, services.env), { context, env })
-      await context.print(`\n${renderOutcomes(outcomes, context.outStyle).join('\n')}\n`)
-      if (own.keep === true) await keepRunning(context, services.env)
-      return outcomes.length === jobsOf(folder, services.env).length && outcomes.every(({ verified }) => verified)
-        ? EXIT.done
-        : EXIT.failed
+      const web = await servePostcodes(folder, { rows: Math.ceil(rows / ROWS_PER_POSTCODE), say })
+      try {
+        const jobs = jobsOf(folder, { env: services.env, zipUrl: web.url })
+        const outcomes = await runJobs(jobs, { context, env })
+        const width = process.stdout.isTTY ? process.stdout.columns : Infinity
+        await context.print(`\n${renderOutcomes(outcomes, context.outStyle, width).join('\n')}\n`)
+        if (own.keep === true) await keepRunning(context, services.env)
+        return outcomes.length === jobs.length && outcomes.every(({ verified }) => verified) ? EXIT.done : EXIT.failed
+      } finally {
+        await web.stop()
+      }
     } finally {
       await services.stop()
     }
@@ -59,17 +62,46 @@ export const run: RunCommand = async (context) => {
   }
 }
 
-function jobsOf(folder: string, env: Environment): readonly DemoJob[] {
-  const file = join(folder, 'people.csv')
+async function servePostcodes(
+  folder: string,
+  o: { readonly rows: number; readonly say: (text: string) => void },
+): Promise<FileServer> {
+  const path = join(folder, 'ukpostcodes.zip')
+  const bytes = await writePostcodesZip(path, o.rows)
+  const server = await serveFile(path, 'ukpostcodes.zip')
+  o.say(`made ukpostcodes.zip: ${formatCount(o.rows)} rows, ${formatBytes(bytes)}, on the web at ${server.url}`)
+  return server
+}
+
+function jobsOf(
+  folder: string,
+  { env, zipUrl }: { readonly env: Environment; readonly zipUrl: string },
+): readonly DemoJob[] {
   const object = `s3://${DEV_BUCKET}/people.csv`
   const table = `postgres://postgres@127.0.0.1:${env['PGPORT'] ?? ''}/postgres?table=people`
+  const items = 'dynamodb:///Postcodes'
+  const job = (title: string, operands: DemoJob['operands'], more: Partial<DemoJob> = {}): DemoJob => ({
+    title,
+    operands,
+    flags: [],
+    mapping: [],
+    ...more,
+  })
   return [
-    { title: 'file → S3', operands: [file, object], flags: [] },
-    { title: 'S3 → PostgreSQL', operands: [object, table], flags: ['--create'] },
-    { title: 'PostgreSQL → S3', operands: [table, `s3://${DEV_BUCKET}/people.parquet`], flags: [] },
-    { title: 'S3 → file', operands: [object, join(folder, 'back.csv')], flags: [] },
+    job('file → S3', [join(folder, 'people.csv'), object]),
+    job('S3 → PostgreSQL', [object, table], { flags: ['--create'] }),
+    job('PostgreSQL → S3', [table, `s3://${DEV_BUCKET}/people.parquet`]),
+    job('S3 → file', [object, join(folder, 'back.csv')]),
+    job('zip → DynamoDB', [zipUrl, items], { flags: CREATE_POSTCODES, mapping: POSTCODES_MAPPING }),
+    job('DynamoDB → S3', [items, `s3://${DEV_BUCKET}/postcodes.jsonl.gz`]),
   ]
 }
+
+const CREATE_POSTCODES = ['--create-table', '--partition-key', 'postcode:S']
+const POSTCODES_MAPPING = [
+  ...['--select', 'postcode,latitude,longitude', '--replace', 'postcode=/ //'],
+  ...['--type', 'latitude=number', '--type', 'longitude=number', '--skip-if-empty', 'latitude,longitude'],
+]
 
 /** Runs the jobs one after the other, and no further than the first that fails. */
 async function runJobs(
@@ -78,61 +110,48 @@ async function runJobs(
 ): Promise<DemoOutcome[]> {
   const { style, screen, interruption } = o.context
   const outcomes: DemoOutcome[] = []
-  for (const job of jobs) {
+  const runShown = (words: readonly string[]): ReturnType<typeof runChild> => {
     screen.print(
       'info',
-      `\n${style.cyan('$')} ${style.bold(shellQuote(['sluice', 'copy', ...job.operands, ...job.flags]))}`,
+      `${style.cyan('$')} ${shownCommand(['sluice', ...words])
+        .map((line) => style.bold(line))
+        .join(' \\\n    ')}`,
     )
-    const copied = await runChild({
-      words: ['copy', ...job.operands, ...job.flags, '--json'],
-      env: o.env,
-      signal: interruption.signal,
-    })
+    return runChild({ words: [...words, '--json'], env: o.env, signal: interruption.signal })
+  }
+  for (const { title, operands, flags, mapping } of jobs) {
+    screen.print('info', '')
+    const copied = await runShown(['copy', ...operands, ...flags, ...mapping])
     const result = copied.json as JobResult
-    if (copied.code !== 0) return [...outcomes, { title: job.title, result, verified: false }]
-    screen.print('info', `${style.cyan('$')} ${style.bold(shellQuote(['sluice', 'verify', ...job.operands]))}`)
-    const compared = await runChild({
-      words: ['verify', ...job.operands, '--json'],
-      env: o.env,
-      signal: interruption.signal,
-    })
+    if (copied.code !== 0) return [...outcomes, { title, result, verified: false }]
+    const compared = await runShown(['verify', ...operands, ...mapping])
     const { same } = compared.json as VerifyResult
     screen.print(
       'info',
       same ? `${style.green(style.bold('same'))}  on both sides` : `${style.red(style.bold('different'))}`,
     )
-    outcomes.push({ title: job.title, result, verified: same })
+    outcomes.push({ title, result, verified: same })
   }
   return outcomes
 }
 
-/** The table at the end. */
-export function renderOutcomes(outcomes: readonly DemoOutcome[], style: Style): string[] {
-  const rows = outcomes.map(({ title, result, verified }) => {
-    const moved = result.rowsWritten > 0
-    const seconds = Math.max(1, result.wallMs) / 1000
-    return [
-      title,
-      moved ? formatCount(result.rowsWritten) : '–',
-      formatBytes(result.bytesWritten),
-      formatDuration(result.wallMs),
-      moved ? formatShortCount(result.rowsWritten / seconds) : '–',
-      `${formatBytes(result.bytesRead / seconds)}/s`,
-      formatCount(result.retries),
-      formatBytes(result.peakRssBytes),
-      verified ? 'yes' : 'NO',
-    ]
-  })
-  const titles = ['job', 'rows', 'size', 'time', 'rows/s', 'speed', 'retries', 'peak memory', 'verified']
-  const [head = '', ...body] = renderTable(
-    titles.map((title, i) => ({ title, right: i > 0 && i < 8 })),
-    rows,
-  )
-  return [
-    style.bold(head),
-    style.dim('─'.repeat(head.length)),
-    ...body.map((line) => line.replace(/yes$/, style.green('yes')).replace(/NO$/, style.red('NO'))),
-  ]
+/** Characters of a line of a command before it goes on in the next: operands first, then flags, never a flag without its value. */
+const COMMAND_LINE = 110
+
+/** A command as lines that a shell takes with a backslash between; short ones are one line. */
+export function shownCommand(words: readonly string[]): string[] {
+  const groups = words.reduce<string[][]>((all, word) => {
+    const last = all.at(-1)
+    if (last === undefined || word.startsWith('--')) all.push([word])
+    else last.push(word)
+    return all
+  }, [])
+  return groups.map(shellQuote).reduce<string[]>((lines, group) => {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + group.length <= COMMAND_LINE) lines.splice(-1, 1, `${last} ${group}`)
+    else lines.push(group)
+    return lines
+  }, [])
 }
 
 async function keepRunning(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { renderOutcomes } from '../../../src/cli/commands/demo.ts'
+import { shownCommand } from '../../../src/cli/commands/demo.ts'
+import { renderOutcomes } from '../../../src/cli/demo-outcomes.ts'
 import { renderError, renderSummary, reportedError } from '../../../src/cli/report.ts'
 import { createStyle, wantsColor } from '../../../src/cli/style.ts'
 import { printable, renderTable } from '../../../src/cli/table.ts'
@@ -82,21 +83,59 @@ describe('renderTable', () => {
 })
 
 describe('renderOutcomes', () => {
+  const outcomes = [
+    { title: 'file → S3', result: jobResult({ bytesRead: 1024, bytesWritten: 1024 }), verified: true },
+    {
+      title: 'S3 → PostgreSQL',
+      result: jobResult({ rowsWritten: 1_500_000, bytesWritten: 2048, bytesRead: 21.8 * 1024 * 1024, retries: 2 }),
+      verified: false,
+    },
+  ]
+
   it('is one row a job', () => {
-    const lines = renderOutcomes(
-      [
-        { title: 'file → S3', result: jobResult({ bytesRead: 1024, bytesWritten: 1024 }), verified: true },
-        {
-          title: 'S3 → PostgreSQL',
-          result: jobResult({ rowsWritten: 5000, bytesWritten: 2048, retries: 2 }),
-          verified: false,
-        },
-      ],
-      style,
-    )
+    const lines = renderOutcomes(outcomes, style)
     expect(lines).toHaveLength(4)
     expect(lines[2]).toMatch(/^file → S3 .* – .*yes$/)
-    expect(lines[3]).toMatch(/^S3 → PostgreSQL +5,000 .* 2 .*NO$/)
+    expect(lines[3]).toMatch(/^S3 → PostgreSQL +1,500,000 .* 2 .*NO$/)
+  })
+
+  it('fits a narrow terminal: without size and speed, then two lines more a job; the same words in colour', () => {
+    const widest = (width: number): number => Math.max(...renderOutcomes(outcomes, style, width).map((x) => x.length))
+    for (const width of [200, 120, 90, 80, 60, 40]) expect(widest(width)).toBeLessThanOrEqual(width)
+    const at80 = renderOutcomes(outcomes, style, 80)
+    expect(at80[0]?.trim().split(/ {2,}/)).toEqual([
+      'job',
+      'rows',
+      'time',
+      'rows/s',
+      'retries',
+      'peak memory',
+      'verified',
+    ])
+    expect(renderOutcomes(outcomes, style, 40).join('\n')).toBe(
+      [
+        'file → S3  verified',
+        '  1.0 KiB in 1.0s, 1.0 KiB/s',
+        '  0 retries, 100.0 MiB at the peak',
+        'S3 → PostgreSQL  NOT verified',
+        '  1,500,000 rows in 1.0s, 1.5M rows/s',
+        '  2 retries, 100.0 MiB at the peak',
+      ].join('\n'),
+    )
+    for (const width of [120, 80, 40]) {
+      const colours = renderOutcomes(outcomes, createStyle(true), width).join('\n')
+      expect(colours).toContain('\u001b[')
+      // eslint-disable-next-line no-control-regex
+      expect(colours.replace(/\u001b\[\d+m/g, '')).toBe(renderOutcomes(outcomes, style, width).join('\n'))
+    }
+  })
+})
+
+describe('shownCommand', () => {
+  it('leaves a short command on its line, and breaks a long one before a flag, each word quoted', () => {
+    expect(shownCommand(['sluice', 'copy', 'a.csv', 's3://b/a.csv'])).toEqual(['sluice copy a.csv s3://b/a.csv'])
+    const lines = shownCommand(['sluice', 'copy', 'x'.repeat(90), '--replace', 'postcode=/ //', '--type', 'a=number'])
+    expect(lines).toEqual([`sluice copy ${'x'.repeat(90)}`, "--replace 'postcode=/ //' --type a=number"])
   })
 })
 
