@@ -29,29 +29,42 @@ afterAll(async () => {
 })
 
 // Requests of 25: the first extent ends at request 42, the second at 84.
-it.each([3, 50, 100])('killed after request %d, it is gone on with, and the table is whole', async (requests) => {
-  const table = `Killed-${requests}`
-  const options = { cwd: folder, env: faults.env }
-  const state = ['--state-dir', join(folder, `state-${requests}`)]
-  const first = faults.batches.length
-  const flags = ['--create-table', '--partition-key', 'id', '--concurrency', '2', '--types', 'string']
-  const child = startCli(['copy', 'in.csv', `dynamodb:///${table}`, ...flags, ...state, '--progress', 'none'], options)
-  const end = ended(child)
-  await until(() => faults.batches.length - first >= requests)
-  child.kill('SIGKILL')
-  await end
+it.each([
+  [3, 0],
+  [50, 0],
+  [100, 0],
+  [60, 2],
+])(
+  'killed after request %d, with %d threads, it is gone on with, and the table is whole',
+  async (requests, workers) => {
+    const table = `Killed-${requests}`
+    const options = { cwd: folder, env: faults.env }
+    const state = ['--state-dir', join(folder, `state-${requests}`)]
+    const first = faults.batches.length
+    const flags = ['--create-table', '--partition-key', 'id', '--concurrency', '2', '--types', 'string']
+    flags.push('--workers', String(workers))
+    const child = startCli(
+      ['copy', 'in.csv', `dynamodb:///${table}`, ...flags, ...state, '--progress', 'none'],
+      options,
+    )
+    const end = ended(child)
+    await until(() => faults.batches.length - first >= requests)
+    child.kill('SIGKILL')
+    await end
 
-  const [job] = (JSON.parse((await cli(['jobs', '--json', ...state], options)).stdout) as { jobs: { jobId: string }[] })
-    .jobs
-  const again = faults.batches.length
-  const resumed = await cli(['resume', job?.jobId ?? '', ...state, '--json', '--progress', 'none'], options)
-  expect(resumed.stderr).not.toContain('error')
-  expect(resumed.code).toBe(0)
-  expect(JSON.parse(resumed.stdout)).toMatchObject({ status: 'done', runs: 2, rowsRead: ROWS, rowsWritten: ROWS })
-  // What was recorded is not written again.
-  const rewritten = faults.batches.slice(again).reduce((sum, batch) => sum + batch.items.length, 0)
-  if (requests >= 50) expect(rewritten).toBeLessThan(ROWS * 0.7)
-  const items = await scanAll(server, table)
-  expect(new Set(items.map((item) => item.id?.S)).size).toBe(ROWS)
-  expect(items.every((item) => item.v?.S === String(item.id?.S).padEnd(ROW_BYTES, 'x'))).toBe(true)
-})
+    const [job] = (
+      JSON.parse((await cli(['jobs', '--json', ...state], options)).stdout) as { jobs: { jobId: string }[] }
+    ).jobs
+    const again = faults.batches.length
+    const resumed = await cli(['resume', job?.jobId ?? '', ...state, '--json', '--progress', 'none'], options)
+    expect(resumed.stderr).not.toContain('error')
+    expect(resumed.code).toBe(0)
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ status: 'done', runs: 2, rowsRead: ROWS, rowsWritten: ROWS })
+    // What was recorded is not written again.
+    const rewritten = faults.batches.slice(again).reduce((sum, batch) => sum + batch.items.length, 0)
+    if (requests >= 50) expect(rewritten).toBeLessThan(ROWS * 0.7)
+    const items = await scanAll(server, table)
+    expect(new Set(items.map((item) => item.id?.S)).size).toBe(ROWS)
+    expect(items.every((item) => item.v?.S === String(item.id?.S).padEnd(ROW_BYTES, 'x'))).toBe(true)
+  },
+)

@@ -1,5 +1,6 @@
 import { ESCAPED, type RecordCursor } from '../../formats/csv/record-cursor.ts'
-import type { Attribute } from './type-map.ts'
+import type { KeyAttribute, KeyType } from './table-info.ts'
+import { splitKeys } from './validate.ts'
 
 const ZERO = 48
 const NINE = 57
@@ -17,49 +18,57 @@ const PRIME = 0x01000193
  */
 export class KeyDivision {
   readonly #threads: number
-  /** Columns of the keys, and how their values are compared. */
-  readonly #keys: readonly { readonly column: number; readonly kind: 'S' | 'N' | 'B' }[]
+  readonly #types: readonly KeyType[]
 
-  constructor(attributes: readonly Attribute[], threads: number) {
+  /** `keys`: the partition key first. */
+  constructor(keys: readonly KeyAttribute[], threads: number) {
     this.#threads = threads
-    this.#keys = attributes.flatMap(({ key, kind }, column) =>
-      key === null ? [] : [{ column, kind: kind === 'N' || kind === 'B' ? kind : 'S' }],
-    )
+    this.#types = keys.map((key) => key.type)
   }
 
-  /** The thread of the cursor's record, from 0. */
-  threadOf(cursor: RecordCursor): number {
+  /** The thread of the cursor's record, from 0. `columns`: those of the keys, the partition key's first. */
+  ofRecord(cursor: RecordCursor, columns: readonly number[]): number {
     let hash = BASIS
-    for (const { column, kind } of this.#keys) {
+    for (let i = 0; i < columns.length; i += 1) {
+      const column = columns[i] as number
       if (column >= cursor.count) return 0
-      // No key of two parts is the same as another one whose parts are cut elsewhere: no matter here.
-      if (kind === 'B') hash = hashText(Buffer.from(cursor.text(column), 'base64').toString('base64'), hash)
+      const type = this.#types[i]
+      if (type === 'B') hash = hashBytes(Buffer.from(canonicalBase64(cursor.text(column))), hash)
       else if (cursor.kinds[column] === ESCAPED) {
         const bytes = cursor.content(column)
-        hash = hashBytes(bytes, { start: 0, end: bytes.byteLength, hash, kind })
+        hash = type === 'N' ? hashDigits(bytes, hash) : hashBytes(bytes, hash)
       } else {
-        const start = cursor.starts[column] as number
-        hash = hashBytes(cursor.bytes, { start, end: cursor.ends[column] as number, hash, kind })
+        const range = { start: cursor.starts[column] as number, end: cursor.ends[column] as number }
+        hash = type === 'N' ? hashDigits(cursor.bytes, hash, range) : hashBytes(cursor.bytes, hash, range)
       }
+    }
+    return place(hash, this.#threads)
+  }
+
+  /** The thread of a key as the encoders give it, from 0. */
+  ofKey(key: string): number {
+    const parts = this.#types.length === 1 ? [key] : splitKeys(key)
+    let hash = BASIS
+    for (let i = 0; i < parts.length; i += 1) {
+      const bytes = Buffer.from(parts[i] ?? '')
+      hash = this.#types[i] === 'N' ? hashDigits(bytes, hash) : hashBytes(bytes, hash)
     }
     return place(hash, this.#threads)
   }
 }
 
-/** The thread of a key in its canonical text, from 0. */
-export function threadOfKey(key: string, threads: number): number {
-  return place(hashText(key, BASIS), threads)
+function canonicalBase64(text: string): string {
+  return Buffer.from(text, 'base64').toString('base64')
 }
 
-interface Stretch {
+interface Range {
   readonly start: number
   readonly end: number
-  readonly hash: number
-  readonly kind: 'S' | 'N'
 }
 
-function hashBytes(bytes: Uint8Array, { start, end, hash, kind }: Stretch): number {
-  if (kind === 'N') return hashDigits(bytes, { start, end, hash, kind })
+const whole = (bytes: Uint8Array): Range => ({ start: 0, end: bytes.byteLength })
+
+function hashBytes(bytes: Uint8Array, hash: number, { start, end }: Range = whole(bytes)): number {
   let h = hash
   for (let i = start; i < end; i += 1) h = Math.imul(h ^ (bytes[i] as number), PRIME)
   return h
@@ -69,7 +78,7 @@ function hashBytes(bytes: Uint8Array, { start, end, hash, kind }: Stretch): numb
  * A number by its significant digits alone: 100, 1e2 and 0100.0 are the same key, and so have to be the same here. That 1 and 10 are, too, costs
  * nothing but evenness.
  */
-function hashDigits(bytes: Uint8Array, { start, end, hash }: Stretch): number {
+function hashDigits(bytes: Uint8Array, hash: number, { start, end }: Range = whole(bytes)): number {
   let h = hash
   let zeros = 0
   let begun = false
@@ -86,12 +95,6 @@ function hashDigits(bytes: Uint8Array, { start, end, hash }: Stretch): number {
     begun = true
     h = Math.imul(h ^ byte, PRIME)
   }
-  return h
-}
-
-function hashText(text: string, hash: number): number {
-  let h = hash
-  for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), PRIME)
   return h
 }
 

@@ -2,6 +2,7 @@ import type { CsvBatch, RowsBatch } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { locateRecord } from '../../formats/csv/locate.ts'
 import { recordCursor } from '../../formats/csv/record-cursor.ts'
+import { ByColumns } from './by-columns.ts'
 import type { SeenKeys } from './key-seen.ts'
 import type { PutCounts } from './put-message.ts'
 import { checkPut, putRecord, type PutPlace } from './put-record.ts'
@@ -26,9 +27,8 @@ export interface OwnWayOptions {
 /** Rows become puts in this thread, in the order of the input, and go out by one window. */
 export class OwnWay implements PutWay {
   readonly #o: OwnWayOptions
-  /** One a set of columns: files under a prefix, or keys of JSON, may differ. */
-  readonly #csvEncoders = new Map<string, CsvItemEncoder>()
-  readonly #rowEncoders = new Map<string, RowItemEncoder>()
+  readonly #csvEncoders = new ByColumns<CsvItemEncoder>()
+  readonly #rowEncoders = new ByColumns<RowItemEncoder>()
 
   constructor(options: OwnWayOptions) {
     this.#o = options
@@ -59,9 +59,8 @@ export class OwnWay implements PutWay {
   /** @returns bytes of its items */
   async #putCsv(batch: CsvBatch, place: PutPlace): Promise<number> {
     const { window } = place
-    const encoder = this.#known(
-      this.#csvEncoders,
-      batch,
+    const encoder = this.#csvEncoders.get(
+      batch.columns,
       () => new CsvItemEncoder(this.#o.attributesFor(batch.columns), this.#o),
     )
     const cursor = recordCursor(batch.bytes, batch.csv)
@@ -79,9 +78,8 @@ export class OwnWay implements PutWay {
 
   /** @returns bytes of its items */
   async #putRows(batch: RowsBatch, { window, seen, puts }: PutPlace): Promise<number> {
-    const encoder = this.#known(
-      this.#rowEncoders,
-      batch,
+    const encoder = this.#rowEncoders.get(
+      batch.columns,
       () => new RowItemEncoder(this.#o.attributesFor(batch.columns), this.#o),
     )
     let sum = 0
@@ -103,16 +101,5 @@ export class OwnWay implements PutWay {
       if (open.isFull) await window.makeRoom()
     }
     return sum
-  }
-
-  #known<T>(encoders: Map<string, T>, batch: CsvBatch | RowsBatch, make: () => T): T {
-    const name = batch.columns.join('\0')
-    const found = encoders.get(name)
-    if (found !== undefined) return found
-    // JSON may bring ever new keys: bounded like the kinds of rows that a table has.
-    if (encoders.size >= 1000) encoders.clear()
-    const made = make()
-    encoders.set(name, made)
-    return made
   }
 }

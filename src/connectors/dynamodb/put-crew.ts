@@ -5,12 +5,24 @@ import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import type { Reporter } from '../../core/ports.ts'
 import { locateRecord } from '../../formats/csv/locate.ts'
 import { recordCursor } from '../../formats/csv/record-cursor.ts'
+import { ByColumns } from './by-columns.ts'
+import { ItemPack } from './item-pack.ts'
 import { KeyDivision } from './key-division.ts'
-import type { FromPutThread, PutCounts, PutThreadData, StaleCredentials, ToPutThread } from './put-message.ts'
+import { lowerLastBlock } from './put-message.ts'
+import type {
+  FromPutThread,
+  PutCounts,
+  PutThreadData,
+  SharedCells,
+  StaleCredentials,
+  ToPutThread,
+} from './put-message.ts'
 import type { ExtentWriter } from './put-way.ts'
 import type { ThreadsWay } from './put-ways.ts'
 import { fromThreadError, toThreadError, type ThreadError } from './thread-error.ts'
+import type { KeyAttribute } from './table-info.ts'
 import type { Attribute } from './type-map.ts'
+import { RowItemEncoder, type Emptiness } from './wire-rows.ts'
 
 export interface PutCrewOptions {
   /** One a thread. */
@@ -29,26 +41,29 @@ const MOST_BLOCKS = 4
 interface Slot {
   bytes: Uint8Array
   block: number
-  batch: CsvBatch | null
+  batch: CsvBatch | RowsBatch | null
   /** Threads that have rows of it in hand. */
   pending: number
 }
 
 interface BadRow {
   readonly block: number
-  readonly start: number
-  readonly batch: CsvBatch
+  /** Of CSV where it begins; else its index. */
+  readonly row: number
+  readonly batch: CsvBatch | RowsBatch
   readonly error: ThreadError
 }
 
 interface ExtentState {
+  /** Threads that have puts of it under way. */
   left: number
   counts: PutCounts
 }
 
 interface Columns {
   readonly id: number
-  readonly division: KeyDivision
+  /** Of the keys, the partition key's first. */
+  readonly keys: readonly number[]
 }
 
 /**
@@ -62,8 +77,13 @@ export class PutCrew implements ThreadsWay {
   readonly #workers: readonly Worker[]
   readonly #slots: Slot[] = []
   readonly #extents = new Map<number, ExtentState>()
-  readonly #columns = new Map<string, Columns>()
-  readonly #lastBlock: Int32Array
+  readonly #columns = new ByColumns<Columns>()
+  #columnSets = 0
+  readonly #shared: SharedCells
+  readonly #keys: readonly KeyAttribute[]
+  readonly #emptiness: Emptiness & { readonly sorted: boolean }
+  readonly #division: KeyDivision
+  readonly #rowEncoders = new ByColumns<RowItemEncoder>()
   readonly #wakeUps = new Set<() => void>()
   readonly #onAbort: () => void
   #begun = 0
@@ -77,7 +97,10 @@ export class PutCrew implements ThreadsWay {
     this.#o = options
     const [first] = options.threads
     if (first === undefined) throw new SluiceError('SLUICE_INTERNAL', 'a crew of no threads')
-    this.#lastBlock = first.shared.lastBlock
+    this.#shared = first.shared
+    this.#emptiness = { nulls: first.nulls, sorted: first.keys.length > 1 }
+    this.#keys = first.keys
+    this.#division = new KeyDivision(first.keys, options.threads.length)
     this.#workers = options.threads.map((data) => startPutThread(data))
     for (const worker of this.#workers) this.#listen(worker)
     this.#onAbort = () => this.stop(options.signal.reason)
@@ -110,23 +133,69 @@ export class PutCrew implements ThreadsWay {
 
   /** Hands a block's rows to the threads. */
   async #write(batch: CsvBatch | RowsBatch): Promise<void> {
-    if (batch.form !== 'csv') throw new SluiceError('SLUICE_INTERNAL', 'threads take CSV')
     const slot = await this.#freeSlot()
-    const { id, division } = this.#columnsOf(batch)
+    slot.batch = batch
+    slot.block = this.#blocks
+    this.#blocks += 1
+    if (batch.form === 'csv') this.#writeCsv(batch, slot)
+    else this.#writeRows(batch, slot)
+  }
+
+  #writeCsv(batch: CsvBatch, slot: Slot): void {
+    const { id, keys } = this.#columnsOf(batch)
     if (slot.bytes.byteLength < batch.bytes.byteLength)
       slot.bytes = new Uint8Array(new SharedArrayBuffer(batch.bytes.byteLength))
     slot.bytes.set(batch.bytes)
     const { csv } = batch
-    slot.batch = batch
-    slot.block = this.#blocks
-    this.#blocks += 1
     const bytes = slot.bytes.subarray(0, batch.bytes.byteLength)
-    for (const [i, starts] of divide(batch, division, this.#workers.length).entries()) {
+    for (const [i, starts] of this.#divide(batch, keys).entries()) {
       if (starts.length === 0) continue
       slot.pending += 1
       const rows = { kind: 'csv', block: slot.block, columns: id, csv, bytes, starts } as const
       this.#workers[i]?.postMessage(rows, [starts.buffer])
     }
+  }
+
+  /** Parsed rows become items here; a bad one among them counts like those that threads find. */
+  #writeRows(batch: RowsBatch, slot: Slot): void {
+    const encoder = this.#rowEncoders.get(
+      batch.columns,
+      () => new RowItemEncoder(this.#o.attributesFor(batch.columns), this.#emptiness),
+    )
+    const packs = this.#workers.map(() => new ItemPack())
+    for (let row = 0; row < batch.rows.length; row += 1)
+      try {
+        const { text, key } = encoder.encode(batch.rows[row] ?? [])
+        packs[this.#division.ofKey(key)]?.add(text, key, row)
+      } catch (error) {
+        if (!(error instanceof SluiceError)) throw error
+        lowerLastBlock(this.#shared, slot.block)
+        this.#noteBad({ block: slot.block, row, error: toThreadError(error) })
+        break
+      }
+    for (const [i, pack] of packs.entries()) {
+      if (pack.isEmpty) continue
+      slot.pending += 1
+      const message = pack.message(slot.block)
+      this.#workers[i]?.postMessage(message, [message.bytes.buffer])
+    }
+    this.#tellBad()
+  }
+
+  /** Where the rows of a batch begin, for each thread its own. `keys`: the columns of the keys. */
+  #divide(batch: CsvBatch, keys: readonly number[]): Uint32Array<ArrayBuffer>[] {
+    const lists = this.#workers.map(() => new Uint32Array(batch.rows))
+    const counts = lists.map(() => 0)
+    const cursor = recordCursor(batch.bytes, batch.csv)
+    while (cursor.next() === 'row') {
+      const thread = this.#division.ofRecord(cursor, keys)
+      const list = lists[thread]
+      const count = counts[thread] ?? 0
+      if (list === undefined) continue
+      list[count] = cursor.start
+      counts[thread] = count + 1
+    }
+    return lists.map((list, i) => list.slice(0, counts[i]))
   }
 
   /** Ends the threads; who waits gets the reason. */
@@ -155,14 +224,15 @@ export class PutCrew implements ThreadsWay {
   }
 
   #columnsOf({ columns }: CsvBatch): Columns {
-    const name = columns.join('\0')
-    const known = this.#columns.get(name)
-    if (known !== undefined) return known
-    const attributes = this.#o.attributesFor(columns)
-    const made = { id: this.#columns.size, division: new KeyDivision(attributes, this.#workers.length) }
-    this.#columns.set(name, made)
-    this.#tellAll({ kind: 'columns', id: made.id, attributes })
-    return made
+    return this.#columns.get(columns, () => {
+      const attributes = this.#o.attributesFor(columns)
+      const id = this.#columnSets
+      this.#columnSets += 1
+      this.#tellAll({ kind: 'columns', id, attributes })
+      const keys = this.#keys.map((key) => attributes.findIndex((attribute) => attribute.name === key.name))
+      // A key that is not there at all is an error in whatever thread.
+      return { id, keys: keys.filter((column) => column >= 0) }
+    })
   }
 
   #tellAll(message: ToPutThread): void {
@@ -211,12 +281,11 @@ export class PutCrew implements ThreadsWay {
   }
 
   /** Of several bad rows the first of the input counts, in whatever order threads come upon them. */
-  #noteBad({ block, start, error }: Extract<FromPutThread, { kind: 'bad' }>): void {
+  #noteBad({ block, row, error }: Omit<BadRow, 'batch'>): void {
     const batch = this.#slots.find((slot) => slot.block === block)?.batch ?? null
     if (batch === null) return
-    const first =
-      this.#bad === null || block < this.#bad.block || (block === this.#bad.block && start < this.#bad.start)
-    if (first) this.#bad = { block, start, batch, error }
+    const first = this.#bad === null || block < this.#bad.block || (block === this.#bad.block && row < this.#bad.row)
+    if (first) this.#bad = { block, row, batch, error }
   }
 
   /** Once no thread can find an earlier one. */
@@ -259,7 +328,7 @@ export class PutCrew implements ThreadsWay {
     this.#failure ??= this.#bad === null ? error : badRow(this.#bad)
     this.#o.signal.removeEventListener('abort', this.#onAbort)
     this.#ended ??= Promise.all(this.#workers.map((worker) => worker.terminate()))
-    Atomics.store(this.#lastBlock, 0, -1)
+    Atomics.store(this.#shared.lastBlock, 0, -1)
     this.#wakeUp()
   }
 
@@ -286,27 +355,13 @@ function startPutThread(data: PutThreadData): Worker {
   return new Worker(new URL(`./put-thread${ending}`, import.meta.url), { workerData: data })
 }
 
-/** Where the rows of a batch begin, for each thread its own. */
-function divide(batch: CsvBatch, division: KeyDivision, threads: number): Uint32Array<ArrayBuffer>[] {
-  const lists = Array.from({ length: threads }, () => new Uint32Array(batch.rows))
-  const counts = lists.map(() => 0)
-  const cursor = recordCursor(batch.bytes, batch.csv)
-  while (cursor.next() === 'row') {
-    const thread = division.threadOf(cursor)
-    const list = lists[thread]
-    const count = counts[thread] ?? 0
-    if (list === undefined) continue
-    list[count] = cursor.start
-    counts[thread] = count + 1
-  }
-  return lists.map((list, i) => list.slice(0, counts[i]))
-}
-
-function badRow({ batch, start, error }: BadRow): SluiceError {
+function badRow({ batch, row, error }: BadRow): SluiceError {
+  const found = fromThreadError(error)
+  if (batch.form === 'rows') return found.at(batch.places[row] ?? {})
   const cursor = recordCursor(batch.bytes, batch.csv)
   let index = 0
-  while (cursor.next() === 'row' && cursor.start < start) index += 1
-  return fromThreadError(error).at(locateRecord(batch, index))
+  while (cursor.next() === 'row' && cursor.start < row) index += 1
+  return found.at(locateRecord(batch, index))
 }
 
 function died(how: string, cause?: Error): SluiceError {

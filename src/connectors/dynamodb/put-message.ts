@@ -39,6 +39,12 @@ export interface SharedCells {
   readonly lastBlock: Int32Array
 }
 
+/** A row of the block is bad: up to it all go on, so that the first bad row of the input is found, and not just any. */
+export function lowerLastBlock({ lastBlock }: SharedCells, block: number): void {
+  for (let last = Atomics.load(lastBlock, 0); block < last; last = Atomics.load(lastBlock, 0))
+    Atomics.compareExchange(lastBlock, 0, last, block)
+}
+
 /** Whose credentials the server called expired: to tell them from those that were renewed meanwhile. */
 export type StaleCredentials = Pick<AwsCredentials, 'accessKeyId' | 'sessionToken'>
 
@@ -55,10 +61,23 @@ export interface CsvRows {
   readonly starts: Uint32Array
 }
 
+/** Items of one block that are the thread's, ready to be sent. */
+export interface ItemRows {
+  readonly kind: 'items'
+  readonly block: number
+  readonly bytes: Uint8Array
+  /** Where each item ends. */
+  readonly ends: Uint32Array
+  readonly keys: readonly string[]
+  /** The row of the batch that each is of, from 0. */
+  readonly rows: Uint32Array
+}
+
 export type ToPutThread =
   | { readonly kind: 'columns'; readonly id: number; readonly attributes: readonly Attribute[] }
   | { readonly kind: 'begin' }
   | CsvRows
+  | ItemRows
   /** All rows of the extent came. */
   | { readonly kind: 'written'; readonly extent: number }
   | { readonly kind: 'credentials'; readonly credentials: AwsCredentials }
@@ -68,8 +87,8 @@ export type FromPutThread =
   | { readonly kind: 'ready' }
   /** The rows of a block were taken, or do not matter. */
   | { readonly kind: 'done'; readonly block: number }
-  /** The first bad row that the thread found; `done` follows. */
-  | { readonly kind: 'bad'; readonly block: number; readonly start: number; readonly error: ThreadError }
+  /** The first bad row that the thread found, by its `starts` or `rows`; `done` follows. */
+  | { readonly kind: 'bad'; readonly block: number; readonly row: number; readonly error: ThreadError }
   /** All puts of an extent are in, or later rows took their places. */
   | { readonly kind: 'settled'; readonly extent: number; readonly counts: PutCounts }
   /** What ended the thread's window. */

@@ -28,6 +28,19 @@ export function putRecord(cursor: RecordCursor, encoder: CsvItemEncoder, { windo
   return end - at
 }
 
+/** The same for an item that is written already, as `{"PutRequest":…}`. @throws as checkPut */
+export function putItem(item: Uint8Array, key: string, { window, seen, puts }: PutPlace): number {
+  const { open } = window
+  open.reserve(item.byteLength + 1)
+  const { bytes, at } = open
+  bytes[at] = open.separator
+  bytes.set(item, at + 1)
+  const end = at + 1 + item.byteLength
+  checkPut(key, bytes, { start: at, end, seen })
+  window.add(key, end, puts)
+  return end - at
+}
+
 /** @throws SLUICE_VALUE where an item is too large; SLUICE_DUPLICATE_KEY where its key came before and that is an error */
 export function checkPut(
   key: string,

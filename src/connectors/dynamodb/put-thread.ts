@@ -3,14 +3,16 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createCredentialSource, type AwsCredentials, type CredentialSource } from '../../aws/credentials.ts'
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import { recordCursor } from '../../formats/csv/record-cursor.ts'
+import { MOST_COLUMN_SETS } from './by-columns.ts'
 import { CapacityBudget } from './capacity.ts'
 import { DynamoClient } from './client.ts'
 import { InFlightLimit } from './in-flight.ts'
 import { SeenKeys } from './key-seen.ts'
 import { Progress } from './monotonic.ts'
 import type { ExtentPuts } from './put-batch.ts'
-import type { CsvRows, FromPutThread, PutThreadData, StaleCredentials, ToPutThread } from './put-message.ts'
-import { putRecord } from './put-record.ts'
+import { lowerLastBlock } from './put-message.ts'
+import type { CsvRows, FromPutThread, ItemRows, PutThreadData, StaleCredentials, ToPutThread } from './put-message.ts'
+import { putItem, putRecord } from './put-record.ts'
 import { PutWindow } from './put-window.ts'
 import { fromThreadError, toThreadError } from './thread-error.ts'
 import { CsvItemEncoder } from './wire-json.ts'
@@ -102,6 +104,7 @@ let bytes = 0
 async function take(message: ToPutThread): Promise<void> {
   switch (message.kind) {
     case 'columns':
+      if (message.id % MOST_COLUMN_SETS === 0) encoders.clear()
       encoders.set(message.id, new CsvItemEncoder(message.attributes, { nulls: data.nulls, sorted }))
       break
     case 'begin':
@@ -110,6 +113,7 @@ async function take(message: ToPutThread): Promise<void> {
       window.begin()
       break
     case 'csv':
+    case 'items':
       if (message.block <= Atomics.load(data.shared.lastBlock, 0)) await putRows(message)
       tell({ kind: 'done', block: message.block })
       break
@@ -122,31 +126,43 @@ async function take(message: ToPutThread): Promise<void> {
   }
 }
 
-async function putRows({ block, columns, csv, bytes: all, starts }: CsvRows): Promise<void> {
-  const encoder = encoders.get(columns)
-  if (encoder === undefined) throw new SluiceError('SLUICE_INTERNAL', 'rows of columns that were not told')
-  const cursor = recordCursor(all, csv)
-  const place = { window, seen, puts }
-  for (const start of starts) {
-    cursor.seek(start)
+async function putRows(message: CsvRows | ItemRows): Promise<void> {
+  const rows = message.kind === 'csv' ? message.starts : message.rows
+  const put = message.kind === 'csv' ? recordPutter(message) : itemPutter(message)
+  for (let i = 0; i < rows.length; i += 1) {
+    const row = rows[i] as number
     try {
-      if (cursor.next() !== 'row') throw new SluiceError('SLUICE_INTERNAL', 'no row is where one was told to be')
-      bytes += putRecord(cursor, encoder, place)
+      bytes += put(row, i)
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
-      lowerLastBlock(block)
-      tell({ kind: 'bad', block, start, error: toThreadError(error) })
+      lowerLastBlock(data.shared, message.block)
+      tell({ kind: 'bad', block: message.block, row, error: toThreadError(error) })
       return
     }
     if (window.open.isFull) await window.makeRoom()
   }
 }
 
-/** The other threads go on up to this block, so that the first bad row of the input is found, and not just any. */
-function lowerLastBlock(block: number): void {
-  const { lastBlock } = data.shared
-  for (let last = Atomics.load(lastBlock, 0); block < last; last = Atomics.load(lastBlock, 0))
-    Atomics.compareExchange(lastBlock, 0, last, block)
+type Putter = (row: number, index: number) => number
+
+function recordPutter({ columns, csv, bytes: all }: CsvRows): Putter {
+  const encoder = encoders.get(columns)
+  if (encoder === undefined) throw new Error('rows of columns that were not told')
+  const cursor = recordCursor(all, csv)
+  const place = { window, seen, puts }
+  return (start) => {
+    cursor.seek(start)
+    if (cursor.next() !== 'row') throw new Error('no row is where one was told to be')
+    return putRecord(cursor, encoder, place)
+  }
+}
+
+function itemPutter({ bytes: all, ends, keys }: ItemRows): Putter {
+  const place = { window, seen, puts }
+  return (_, i) => {
+    const from = i === 0 ? 0 : (ends[i - 1] as number)
+    return putItem(all.subarray(from, ends[i]), keys[i] as string, place)
+  }
 }
 
 async function settle(extent: number, own: ExtentPuts, ownBytes: number): Promise<void> {

@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os'
-import type { BatchForm } from '../../core/batch.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import { CapacityBudget } from './capacity.ts'
 import type { InFlightBounds } from './in-flight.ts'
@@ -17,15 +16,12 @@ const CORES_FOR_THREADS = 3
 
 /**
  * How many threads put items, and when. `auto` begins in the main thread, since most tables are slower than it, and starting a thread takes 0.1 s to 0.3 s.
- * Parsed rows stay in the main thread, which has parsed them: that is most of their price.
  */
 export function threadsFor(
   { workers = 'auto', concurrency, dedupe }: CopyOptions,
-  form: BatchForm,
   cores: number = availableParallelism(),
 ): { readonly count: number; readonly when: PutWaysOptions['threads'] } {
   const most = typeof concurrency === 'number' ? concurrency : Number.POSITIVE_INFINITY
-  if (form !== 'csv') return { count: 0, when: 'never' }
   if (workers !== 'auto') return { count: Math.min(workers, most), when: workers === 0 ? 'never' : 'always' }
   // Keys that this thread has seen are not known to others.
   if (cores < CORES_FOR_THREADS || dedupe === 'error') return { count: 0, when: 'never' }

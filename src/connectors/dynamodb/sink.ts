@@ -159,7 +159,7 @@ class DynamoSink implements Sink {
       nulls: puts.nulls,
       seen: dedupe === 'error' ? new SeenKeys() : null,
     })
-    const { count, when } = threadsFor(options, this.#plan?.form ?? 'rows')
+    const { count, when } = threadsFor(options)
     const startThreads = (): PutCrew =>
       new PutCrew({
         threads: threadsData({ ...puts, target: this.#target, signRequest: options.signRequest }, count),

@@ -43,6 +43,13 @@ export function joinKeys(partition: string, sort: string): string {
   return `${partition.length} ${partition}${sort}`
 }
 
+/** The two that were joined. */
+export function splitKeys(joined: string): readonly [string, string] {
+  const at = joined.indexOf(' ') + 1
+  const end = at + Number.parseInt(joined, 10)
+  return [joined.slice(at, end), joined.slice(end)]
+}
+
 /** A set's members are of one type, one at least, each once. @throws SLUICE_VALUE */
 export function checkSet(type: 'SS' | 'NS' | 'BS', members: readonly string[]): readonly string[] {
   if (members.length === 0)

@@ -37,3 +37,23 @@ it('saves one second at most', () => {
   budget.take(200)
   expect(budget.waitMs(60_000)).toBe(1000)
 })
+
+it.each([2, 8])(
+  '%d threads with a cell in common keep to the units together, however unequal their work is',
+  (threads) => {
+    const unitsPerSecond = 1000
+    const cell = CapacityBudget.sharedCell(0)
+    const budgets = Array.from({ length: threads }, () => new CapacityBudget(unitsPerSecond, 0, cell))
+    let used = 0
+    for (let nowMs = 0; nowMs < 60_000; nowMs += 1)
+      for (const [i, budget] of budgets.entries()) {
+        // The first always has something to send, the last hardly ever.
+        if (nowMs % (i * 10 + 1) !== 0 || budget.waitMs(nowMs) > 0) continue
+        const units = 25 * (i + 1)
+        used += units
+        budget.consumed(budget.take(25), units, 25)
+      }
+    expect(used).toBeGreaterThan(unitsPerSecond * 60 * 0.95)
+    expect(used).toBeLessThan(unitsPerSecond * 60 * 1.05)
+  },
+)
