@@ -6,9 +6,11 @@ import type { CopyOptions } from '../core/options.ts'
  *
  * @throws SLUICE_NOT_YET, SLUICE_USAGE
  */
-export function requireBuilt(options: CopyOptions): void {
+export function requireBuilt(options: CopyOptions, sink: string): void {
   const { mode } = options
-  if (mode !== undefined && mode !== 'append' && mode !== 'truncate') throw notYet(`--mode ${mode}`)
+  // A put replaces the item with the same key: into DynamoDB it is what append does.
+  const upserts = mode === 'upsert' && /^dynamodb:/i.test(sink)
+  if (mode !== undefined && mode !== 'append' && mode !== 'truncate' && !upserts) throw notYet(`--mode ${mode}`)
   if (options.sourceCompression === 'bzip2' || options.sinkCompression === 'bzip2') throw notYet('bzip2')
   if (options.sinkCompression === 'zip') throw notYet('--sink-compression zip')
   if (options.mode === 'truncate' && options.yes !== true)

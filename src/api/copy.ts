@@ -23,7 +23,7 @@ import { mapColumns } from './rows.ts'
  * @throws SluiceError for what is wrong before a job exists: usage, an unfinished job of the same kind, the state folder
  */
 export async function copy(request: CopyRequest): Promise<JobResult> {
-  requireBuilt(request.options)
+  requireBuilt(request.options, request.sink)
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)

@@ -1,9 +1,10 @@
+import type { SinkRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { Partition } from '../core/job.ts'
 import type { Sink, SinkContext, Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
 import type { Schema } from '../core/schema.ts'
-import { inferSource } from '../engine/infer-source.ts'
+import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
@@ -12,12 +13,13 @@ import type { CopyRequest, PlanResult } from './requests.ts'
 import { mapColumns } from './rows.ts'
 
 /**
- * What a copy would do: partitions, lanes, parts, SQL. Reads headers (with `--create` the whole input, to infer types), and writes nothing.
+ * What a copy would do: partitions, lanes, parts, SQL, requests. Reads headers (with `--create`, and towards DynamoDB, the whole input, to infer types), and
+ * writes nothing.
  *
  * @throws what a copy would find before any row is read
  */
 export async function plan(request: CopyRequest): Promise<PlanResult> {
-  requireBuilt({ ...request.options, yes: true })
+  requireBuilt({ ...request.options, yes: true }, request.sink)
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
@@ -42,10 +44,13 @@ async function planWith(source: Source, { request, route, around, progressor }: 
   const partitions = await source.plan({ signal })
   const described = route.raw ? { columns: [], named: false } : await source.describe({ signal })
   const mapping = mapColumns(described, options, request.source)
+  const met = await meetTarget({ request, route, around, progressor }, mapping.schema)
+  const typed = described.typed === true
+  const wantsTypes = met.wantsTypes && options.types !== 'string' && !typed
   const schema =
-    options.create === true && !route.raw
-      ? (await inferSource(source, { mapping, typed: described.typed === true, partitions, signal })).schema
-      : mapping.schema
+    !route.raw && mustInfer(met.schema, { create: options.create === true, wantsTypes })
+      ? (await inferSource(source, { mapping: { ...mapping, schema: met.schema }, typed, partitions, signal })).schema
+      : met.schema
   const sinkFacts = await askSink({ request, route, around, progressor }, { partitions, schema })
   return {
     source: redactUrl(request.source),
@@ -54,6 +59,7 @@ async function planWith(source: Source, { request, route, around, progressor }: 
     routeReason: route.reason,
     partitions: partitions.map(({ id, url, bytes }) => ({ id, url, bytes })),
     ...sinkFacts,
+    steps: met.steps,
     columns: schema.columns.map((column, i) => ({
       source: mapping.sources[i] ?? null,
       sink: column.name,
@@ -63,18 +69,32 @@ async function planWith(source: Source, { request, route, around, progressor }: 
   }
 }
 
-/** What the sink would do: opened, asked, and closed again. */
-async function askSink(
+/** What the target says of the columns; nothing where it is not asked before a load. */
+async function meetTarget(
   { request, route, around, progressor }: Planning,
-  what: { partitions: readonly Partition[]; schema: Schema },
-): Promise<Pick<PlanResult, 'lanes' | 'partBytes' | 'parts' | 'sql'>> {
-  const sinkRequest = {
+  schema: Schema,
+): Promise<{ readonly schema: Schema; readonly steps: readonly string[]; readonly wantsTypes: boolean }> {
+  if (route.raw || route.sink.planMeet === undefined) return { schema, steps: [], wantsTypes: false }
+  const met = await route.sink.planMeet(sinkRequestOf({ request, route, around, progressor }), schema)
+  return { ...met, wantsTypes: true }
+}
+
+function sinkRequestOf({ request, route, around, progressor }: Planning): SinkRequest {
+  return {
     ...endpointRequest(request.sink, around),
     context: planContext(progressor),
     sourceUrl: request.source,
     raw: route.raw,
     tellSql: () => undefined,
   }
+}
+
+/** What the sink would do: opened, asked, and closed again. */
+async function askSink(
+  { request, route, around, progressor }: Planning,
+  what: { partitions: readonly Partition[]; schema: Schema },
+): Promise<Pick<PlanResult, 'lanes' | 'partBytes' | 'parts' | 'sql'>> {
+  const sinkRequest = sinkRequestOf({ request, route, around, progressor })
   const sink = await route.sink.openSink?.(sinkRequest)
   if (sink === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.sink.name} is no sink`)
   try {

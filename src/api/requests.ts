@@ -39,6 +39,8 @@ export interface PlanResult {
   readonly parts: number | null
   /** Statements that the job will run, in order. */
   readonly sql: readonly string[]
+  /** What the job will do beside SQL, for people. */
+  readonly steps: readonly string[]
   readonly columns: readonly { readonly source: string | null; readonly sink: string; readonly type: string | null }[]
   readonly warnings: readonly string[]
 }

@@ -1,6 +1,8 @@
 import type { DynamoClient } from '../connectors/dynamodb/client.ts'
 import type { TableInfo } from '../connectors/dynamodb/table-info.ts'
+import type { NewTable } from '../connectors/dynamodb/table.ts'
 import { SluiceError } from '../core/errors.ts'
+import type { CopyOptions } from '../core/options.ts'
 import { redactUrl } from '../core/redact.ts'
 import { Progressor } from '../engine/progress.ts'
 import { endpointRequest, surroundingsOf } from './endpoints.ts'
@@ -10,6 +12,8 @@ import type { ReadRequest } from './requests.ts'
 export interface TableResult {
   readonly url: string
   readonly table: TableInfo
+  /** What was asked for and is not so (yet). */
+  readonly warnings: readonly string[]
 }
 
 interface Opened {
@@ -20,19 +24,36 @@ interface Opened {
 }
 
 /**
- * Creates a DynamoDB table by `options.partitionKey` and `sortKey`, on demand, without secondary indexes, and waits until it can be written.
+ * Creates a DynamoDB table by `options.partitionKey` and `sortKey`, without secondary indexes, and waits until it can be written. It is on demand, and
+ * bears `options.warmWrites` writes a second at once; with `readUnits` and `writeUnits` it is provisioned.
  *
  * @throws SLUICE_USAGE without a partition key; SLUICE_EXISTS; SLUICE_SERVER where it takes more than ten minutes
  */
 export async function createTable(url: string, request: ReadRequest): Promise<TableResult> {
-  const { createTable: create, waitActive, wantedKeys } = await import('../connectors/dynamodb/table.ts')
+  const { createTable: create, notWarm, waitActive, wantedKeys } = await import('../connectors/dynamodb/table.ts')
   const keys = wantedKeys(request.options)
   if (keys === null)
     throw new SluiceError('SLUICE_USAGE', 'a table needs a key', { hint: '--partition-key NAME:S, or :N, :B' })
   return withTable(url, request, async ({ client, name, url: shown, signal }) => {
-    await create(client, { table: name, ...keys }, { signal })
-    return { url: shown, table: await waitActive(client, name, { signal }) }
+    const { warmWrites = null } = request.options
+    await create(client, { table: name, ...keys, warmWrites, provisioned: unitsOf(request.options) }, { signal })
+    const table = await waitActive(client, name, { signal })
+    const missed = notWarm(table.warm, warmWrites ?? undefined)
+    return { url: shown, table, warnings: missed === null ? [] : [missed] }
   })
+}
+
+/** What a table is provisioned with; null: on demand. */
+function unitsOf({
+  readUnits = 'auto',
+  writeUnits = 'auto',
+}: CopyOptions): NonNullable<NewTable['provisioned']> | null {
+  if (readUnits === 'auto' && writeUnits === 'auto') return null
+  if (readUnits === 'auto' || writeUnits === 'auto')
+    throw new SluiceError('SLUICE_USAGE', 'a provisioned table has read units and write units', {
+      hint: 'say --read-units N and --write-units N, or neither: on demand',
+    })
+  return { readUnits, writeUnits }
 }
 
 /** Keys, billing, throughput and size of a DynamoDB table. @throws SLUICE_NOT_FOUND */
@@ -41,6 +62,7 @@ export async function describeTable(url: string, request: ReadRequest): Promise<
   return withTable(url, request, async ({ client, name, url: shown, signal }) => ({
     url: shown,
     table: await describe(client, name, { signal }),
+    warnings: [],
   }))
 }
 
@@ -58,7 +80,7 @@ export async function deleteTable(url: string, request: ReadRequest): Promise<Ta
   return withTable(url, request, async ({ client, name, url: shown, signal }) => {
     const table = await describe(client, name, { signal })
     await remove(client, name, { signal })
-    return { url: shown, table }
+    return { url: shown, table, warnings: [] }
   })
 }
 

@@ -22,7 +22,7 @@ import { displayText, mapColumns } from './rows.ts'
  * @throws what reading either side throws
  */
 export async function verify(sourceUrl: string, sinkUrl: string, request: VerifyRequest): Promise<VerifyResult> {
-  requireBuilt({ ...request.options, yes: true })
+  requireBuilt({ ...request.options, yes: true }, sinkUrl)
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const { signal } = around

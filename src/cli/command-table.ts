@@ -185,11 +185,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     operands: ['ACTION', 'URL'],
     required: 2,
     details:
-      'ACTION is create, describe or delete. create wants --partition-key, is on demand, and waits until the table is there. delete asks, or wants --yes.',
+      'ACTION is create, describe or delete. create wants --partition-key, and waits until the table is there: on demand, or provisioned with --read-units and --write-units. delete asks, or wants --yes.',
     examples: [
       {
-        about: 'a table with a key of two attributes',
-        command: 'sluice table create dynamodb:///Readings --partition-key sensor:S --sort-key time:N',
+        about: 'a key of two attributes; 20,000 writes a second borne at once',
+        command:
+          'sluice table create dynamodb:///Readings --partition-key sensor:S --sort-key time:N --warm-writes 20000',
       },
       { about: 'keys, billing and size', command: 'sluice table describe dynamodb://eu-west-1/Readings' },
       { about: 'a table and all that is in it', command: 'sluice table delete dynamodb:///Readings --yes' },

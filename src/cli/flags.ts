@@ -169,14 +169,26 @@ export const FLAGS: readonly Flag[] = [
     ...f('DynamoDB', [...COPIES, 'table']),
     value: v.keyAttribute,
   }),
-  flag('write-units N', 'write units a second that are kept to; default: auto', {
-    ...f('DynamoDB', COPIES),
-    value: v.whole(1, { auto: true }),
+  flag('warm-writes N', 'writes a second that a created table bears at once; default: what AWS gives, 4,000', {
+    ...f('DynamoDB', [...COPIES, 'table']),
+    value: v.whole(1, { auto: false }),
   }),
-  flag('read-units N', 'read units a second that a scan keeps to; default: auto', {
-    ...f('DynamoDB', READERS),
-    value: v.whole(1, { auto: true }),
-  }),
+  flag(
+    'write-units N',
+    'write units a second that are kept to; of table create: what it is provisioned with; default: auto',
+    {
+      ...f('DynamoDB', [...COPIES, 'table']),
+      value: v.whole(1, { auto: true }),
+    },
+  ),
+  flag(
+    'read-units N',
+    'read units a second that a scan keeps to; of table create: what it is provisioned with; default: auto',
+    {
+      ...f('DynamoDB', [...READERS, 'table']),
+      value: v.whole(1, { auto: true }),
+    },
+  ),
   flag('types HOW', 'what becomes of text: typed by its values (infer), or kept; default: infer', {
     ...f('DynamoDB', PAIRS),
     value: v.choice(['infer', 'string']),
@@ -185,7 +197,7 @@ export const FLAGS: readonly Flag[] = [
     ...f('DynamoDB', COPIES),
     value: v.choice(['last', 'error', 'none']),
   }),
-  ...later('DynamoDB', PAIRS, ['warm-writes N', 'native WHEN']),
+  ...later('DynamoDB', PAIRS, ['native WHEN']),
 
   flag('s3-endpoint URL', 'an S3-compatible store; or AWS_ENDPOINT_URL_S3', { ...f('S3', STORES), value: v.httpUrl }),
   flag('region NAME', 'AWS region', { ...f('S3', AWS), value: v.text }),

@@ -79,6 +79,11 @@ export interface Connector {
   writesBy?(options: CopyOptions): string
   openSource?(request: EndpointRequest): Promise<Source>
   openSink?(request: SinkRequest): Promise<Sink>
+  /** Looks at a load's target as the sink's `meet` does, and makes nothing, for `plan`: the schema with the types that the target decides, and what would be done, a line each. */
+  planMeet?(
+    request: SinkRequest,
+    schema: Schema,
+  ): Promise<{ readonly schema: Schema; readonly steps: readonly string[] }>
   /** Statements that a load would run, for `plan`. The sink is prepared and nothing written. */
   planSql?(request: SinkRequest, schema: Schema): Promise<readonly string[]>
   /** All bytes of a source, decompressed. */

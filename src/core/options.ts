@@ -72,6 +72,8 @@ export interface CopyOptions {
   /** `NAME:S`, `NAME:N` or `NAME:B`; S where no type is said. */
   readonly partitionKey?: string
   readonly sortKey?: string
+  /** Write units a second that a created table bears at once (its warm throughput). */
+  readonly warmWrites?: number
   /** Write capacity units a second that a load keeps to, by consumed capacity. Default and `auto`: as fast as the table goes. */
   readonly writeUnits?: number | 'auto'
   /** Read capacity units a second that a Scan keeps to, by consumed capacity. Default and `auto`: as fast as the table goes. */

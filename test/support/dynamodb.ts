@@ -3,6 +3,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { openDynamoClient } from '../../src/connectors/dynamodb/client.ts'
 import { findDynamoTarget } from '../../src/connectors/dynamodb/url.ts'
+import { freePort } from './free-port.ts'
+import { makeFolder, removeFolder, startProcess, waitUntilReady } from './service-process.ts'
+import { ministackFolder } from './tools.mjs'
+
+const START_MS = 30_000
 
 /** A DynamoDB of a test's own. */
 export interface DynamoAddress {
@@ -23,17 +28,56 @@ export async function startDynalite(): Promise<DynamoServer> {
   return listening(dynalite({ createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 }))
 }
 
-async function listening(server: Server): Promise<DynamoServer> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+/** ministack in a process of its own: a second DynamoDB, of other people; ready in about a second. */
+export async function startMinistack(): Promise<DynamoServer> {
+  const folder = makeFolder('ministack')
+  const port = await freePort()
+  const service = startProcess({
+    command: 'python3',
+    args: ['-m', 'ministack'],
+    env: {
+      PYTHONPATH: ministackFolder(),
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(port),
+      SERVICES: 'dynamodb',
+    },
+    cwd: folder,
+    stopSignal: 'SIGTERM',
+  })
+  const address = addressAt(`http://127.0.0.1:${port}`)
+  const ready = async (): Promise<boolean> => {
+    const answer = await fetch(`${address.endpoint}/_ministack/health`).catch(() => null)
+    await answer?.arrayBuffer()
+    return answer?.ok === true
+  }
+  await waitUntilReady(service, ready, START_MS)
+  return {
+    ...address,
+    stop: async () => {
+      await service.stop()
+      removeFolder(folder)
+    },
+  }
+}
+
+/** What is needed to reach a server. */
+function addressAt(endpoint: string): DynamoAddress {
+  const AWS_SECRET_ACCESS_KEY = 'secret-of-the-test'
   return {
     endpoint,
     env: {
       AWS_ENDPOINT_URL_DYNAMODB: endpoint,
       AWS_ACCESS_KEY_ID: 'test',
-      AWS_SECRET_ACCESS_KEY: 'secret-of-the-test',
+      AWS_SECRET_ACCESS_KEY,
       AWS_REGION: 'eu-west-1',
     },
+  }
+}
+
+async function listening(server: Server): Promise<DynamoServer> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    ...addressAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
     stop: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())

@@ -12,3 +12,5 @@ export function embeddedPostgresFolder(): string
 export function prepareTools(say: (line: string) => void): string[]
 /** Folder for PYTHONPATH with DuckDB and pyarrow. */
 export function pythonTools(): string
+/** Folder for PYTHONPATH with ministack, from PyPI where it is missing. */
+export function ministackFolder(): string

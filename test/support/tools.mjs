@@ -23,6 +23,7 @@ const VERSITYGW = 'v1.8.0'
 const SEAWEEDFS = '4.48'
 const DUCKDB = '1.4.4'
 const PYARROW = '26.0.1'
+const MINISTACK = '1.5.33'
 const NODES = { 22: '22.23.5', 24: '24.22.3' }
 const POSTGRES_MAJOR = '15'
 const POSTGRES_FOLDER = `/usr/lib/postgresql/${POSTGRES_MAJOR}/bin`
@@ -110,6 +111,17 @@ export function pythonTools() {
   })
 }
 
+/** A folder of Python packages for PYTHONPATH: ministack (AWS's services in one process), run as `python3 -m ministack`. */
+export function ministackFolder() {
+  return fetchOnce('ministack', MINISTACK, (into) => {
+    ensurePip()
+    run('python3', [
+      ...['-m', 'pip', 'install', '--quiet', '--only-binary', ':all:', '--target', into],
+      `ministack==${MINISTACK}`,
+    ])
+  })
+}
+
 export function nodeProgram(major) {
   const version = NODES[major]
   if (version === undefined) throw new Error(`no pinned Node ${major}`)
@@ -167,6 +179,7 @@ export function prepareTools(say) {
     { name: `versitygw ${VERSITYGW}`, get: versitygwProgram },
     { name: `SeaweedFS ${SEAWEEDFS}`, get: seaweedfsProgram },
     { name: `DuckDB ${DUCKDB} and pyarrow ${PYARROW}`, get: pythonTools },
+    { name: `ministack ${MINISTACK}`, get: ministackFolder },
     { name: `Node ${NODES[22]}`, get: () => nodeProgram(22) },
     { name: `Node ${NODES[24]}`, get: () => nodeProgram(24) },
   ]

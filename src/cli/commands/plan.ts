@@ -44,6 +44,7 @@ export function renderPlan(plan: PlanResult, style: Style): string {
   }
   if (plan.sql.length > 0)
     out.push('', style.bold('SQL'), ...plan.sql.flatMap((statement) => indent(`${statement};`.split('\n'))))
+  if (plan.steps.length > 0) out.push('', style.bold('steps'), ...indent([...plan.steps]))
   for (const warning of plan.warnings) out.push('', `${style.yellow('warning:')} ${warning}`)
   return out.join('\n')
 }

@@ -12,6 +12,7 @@ export const run: RunCommand = async (context) => {
   const { operands, own, outStyle, print } = context
   const [action = '', url = ''] = operands
   const result = await act(action, url, context)
+  for (const warning of result.warnings) context.screen.print('warn', `${context.style.yellow('warning:')} ${warning}`)
   if (own.json === true) await print(`${JSON.stringify({ action, ...result })}\n`)
   else if (own.quiet !== true || action === 'describe') await print(`${renderTableInfo(action, result, outStyle)}\n`)
   return 0
@@ -36,7 +37,11 @@ async function act(action: string, url: string, context: CommandContext): Promis
 }
 
 /** What is known of a table, for people. */
-export function renderTableInfo(action: string, { url, table }: TableResult, style: Style): string {
+export function renderTableInfo(
+  action: string,
+  { url, table }: Pick<TableResult, 'url' | 'table'>,
+  style: Style,
+): string {
   const line = (name: string, text: string): string => `  ${style.dim(name.padEnd(10))} ${printable(text)}`
   const what = action === 'create' ? 'created' : action === 'delete' ? 'deleted' : table.status
   const out = [`${style.bold(url)}  ${what}`, line('key', keyText(table))]

@@ -3,7 +3,7 @@ import { SluiceError } from '../../core/errors.ts'
 import type { Extent, Json, Receipt } from '../../core/job.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { Abortable, FinishResult, Lane, Sink, SinkPlan } from '../../core/ports.ts'
-import type { Column, NeutralType, Schema } from '../../core/schema.ts'
+import type { Column, Schema } from '../../core/schema.ts'
 import type { SinkRequest } from '../connector.ts'
 import { CapacityBudget } from './capacity.ts'
 import { openDynamoClient, type DynamoClient } from './client.ts'
@@ -16,8 +16,8 @@ import { PutCrew } from './put-crew.ts'
 import { inFlightOf, MOST_IN_FLIGHT, threadsData, threadsFor } from './put-threads.ts'
 import { PutWays } from './put-ways.ts'
 import { PutWindow } from './put-window.ts'
-import { checkKeys, loadableTable } from './table.ts'
-import { keysOf, type KeyType, type TableInfo } from './table-info.ts'
+import { loadableTable, schemaWithKeys } from './table.ts'
+import { keysOf, type TableInfo } from './table-info.ts'
 import { attributeOf, type Attribute } from './type-map.ts'
 import { findDynamoTarget, type DynamoTarget } from './url.ts'
 
@@ -29,8 +29,6 @@ const CSV_EXTENT_BYTES = 2 * 1024 * 1024
 const ROWS_EXTENT_BYTES = 256 * 1024
 /** One writes while the others wait for the last puts of their extents, which may have to be tried many times. */
 const LANES = 6
-
-const KEY_TYPES: Readonly<Record<KeyType, NeutralType>> = { S: 'string', N: 'number', B: 'binary' }
 
 /** @throws SLUICE_USAGE, SLUICE_NOT_YET */
 export async function createDynamoSink(request: SinkRequest): Promise<Sink> {
@@ -55,12 +53,15 @@ class DynamoSink implements Sink {
   readonly #client: DynamoClient
   #plan: SinkPlan | null = null
   #table: TableInfo | null = null
+  /** Whether an earlier run or this one made the table. */
+  #created: boolean
   /** What all lanes share, from the first one on. */
   #writing: { readonly ways: PutWays; readonly order: ExtentOrder } | null = null
 
   constructor(request: SinkRequest, target: DynamoTarget) {
     const { concurrency } = request.options
     this.#request = request
+    this.#created = request.context.recorded.some(saysCreated)
     this.#target = target
     const most = typeof concurrency === 'number' ? concurrency : MOST_IN_FLIGHT
     this.#client = openDynamoClient(request, target, { maxConnections: most + 1 })
@@ -73,17 +74,13 @@ class DynamoSink implements Sink {
   /** Finds or makes the table, and checks that rows can have its key. */
   async meet(schema: Schema, o: Abortable): Promise<Schema> {
     const { options, context } = this.#request
-    const { table, created } = await loadableTable(this.#client, { table: this.#target.table, options }, o)
+    const warn = (message: string): void => context.warn(message)
+    const wanted = { table: this.#target.table, options, schema, warn }
+    const { table, created } = await loadableTable(this.#client, wanted, o)
     if (created) await context.record({ kind: 'created', table: table.name })
+    this.#created ||= created
     this.#table = table
-    // JSON's first row need not have all keys; each row is looked at by itself.
-    if (schema.typed !== true) checkKeys(table, schema)
-    const keys = keysOf(table)
-    const columns = schema.columns.map((column) => {
-      const key = keys.find((one) => one.name === column.name)
-      return key === undefined || column.type !== undefined ? column : { ...column, type: KEY_TYPES[key.type] }
-    })
-    return { ...schema, columns }
+    return schemaWithKeys(table, schema)
   }
 
   async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
@@ -121,8 +118,17 @@ class DynamoSink implements Sink {
     return Promise.resolve({ outputs: [output], lost: [] })
   }
 
-  /** What is in stays: puts are by key, and a resume writes what is missing. */
-  abort(): Promise<void> {
+  /** What is in stays: puts are by key, and a resume writes what is missing. A job that can't be resumed says what it leaves. */
+  abort(_reason: unknown, { resumable }: { readonly resumable: boolean }): Promise<void> {
+    const { context } = this.#request
+    const table = this.#target.url
+    if (resumable || this.#table === null) return Promise.resolve()
+    if (this.#created)
+      context.warn(
+        `the table ${table}, which this job made, stays with what was put so far: sluice table delete ${table}`,
+      )
+    else if (this.#writing !== null)
+      context.warn(`what was put so far stays in ${table}: the same rows, loaded again, replace it`)
     return Promise.resolve()
   }
 
@@ -215,6 +221,10 @@ function receiptJson(receipt: Receipt): Json {
     bytesWritten,
     superseded,
   }
+}
+
+function saysCreated(entry: Json): boolean {
+  return typeof entry === 'object' && entry !== null && 'kind' in entry && entry.kind === 'created'
 }
 
 function sealedReceipt(entry: Json): Receipt[] {

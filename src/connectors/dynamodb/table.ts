@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { Abortable } from '../../core/ports.ts'
-import type { Schema } from '../../core/schema.ts'
+import type { NeutralType, Schema } from '../../core/schema.ts'
 import { answerOf, type DynamoCalls } from './answer.ts'
-import { type KeyAttribute, keysOf, parseTable, type TableInfo } from './table-info.ts'
+import { type KeyAttribute, keysOf, type KeyType, parseTable, type TableInfo, type Throughput } from './table-info.ts'
 
 /** On-demand tables are there within seconds; a table that is not after this long has something wrong with it. */
 const LONGEST_WAIT_MS = 10 * 60_000
@@ -13,9 +13,20 @@ const LONGEST_PAUSE_MS = 5_000
 /** DescribeTable is eventually consistent: right after CreateTable it may not know the table (AWS, DescribeTable). */
 const LONGEST_UNKNOWN_MS = 20_000
 
+const KEY_TYPES: Readonly<Record<KeyType, NeutralType>> = { S: 'string', N: 'number', B: 'binary' }
+
 export interface TableKeys {
   readonly partitionKey: KeyAttribute
   readonly sortKey: KeyAttribute | null
+}
+
+/** A table to be made. */
+export interface NewTable extends TableKeys {
+  readonly table: string
+  /** Write units a second that it bears at once; null: what a new table bears, 4,000 (AWS, "Understanding DynamoDB warm throughput"). */
+  readonly warmWrites?: number | null
+  /** Units a second that are paid for; null: on demand. */
+  readonly provisioned?: { readonly readUnits: number; readonly writeUnits: number } | null
 }
 
 /**
@@ -57,22 +68,28 @@ export function findTable(client: DynamoCalls, table: string, o: Abortable): Pro
 }
 
 /**
- * Asks for a table: on demand, without secondary indexes. It is there once `waitActive` says so.
+ * Asks for a table, without secondary indexes. It is there once `waitActive` says so.
  *
  * @throws SLUICE_EXISTS, and what the client throws
  */
-export async function createTable(
-  client: DynamoCalls,
-  wanted: TableKeys & { readonly table: string },
-  o: Abortable,
-): Promise<void> {
+export async function createTable(client: DynamoCalls, wanted: NewTable, o: Abortable): Promise<void> {
   const keys = keysOf(wanted)
+  const { warmWrites = null, provisioned = null } = wanted
   try {
     await client.call(
       'CreateTable',
       {
         TableName: wanted.table,
-        BillingMode: 'PAY_PER_REQUEST',
+        ...(provisioned === null
+          ? { BillingMode: 'PAY_PER_REQUEST' }
+          : {
+              BillingMode: 'PROVISIONED',
+              ProvisionedThroughput: {
+                ReadCapacityUnits: provisioned.readUnits,
+                WriteCapacityUnits: provisioned.writeUnits,
+              },
+            }),
+        ...(warmWrites === null ? {} : { WarmThroughput: { WriteUnitsPerSecond: warmWrites } }),
         AttributeDefinitions: keys.map((key) => ({ AttributeName: key.name, AttributeType: key.type })),
         KeySchema: keys.map((key, i) => ({ AttributeName: key.name, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
       },
@@ -133,33 +150,102 @@ export async function deleteTable(
   if (gone === null) throw stillWaiting(table, 'gone', o.longestMs)
 }
 
+type LoadOptions = Pick<CopyOptions, 'createTable' | 'partitionKey' | 'sortKey' | 'warmWrites'>
+
 /**
- * The table that a load goes into: as it is, or made by `--create-table` and waited for. `created` says which.
+ * The table that a load goes into as it is, or what `--create-table` would make of it. Nothing is made.
  *
  * @throws SLUICE_NOT_FOUND; SLUICE_USAGE where it has another key than the flags say, or has to be made and they say none
  */
-export async function loadableTable(
+export async function findLoadable(
   client: DynamoCalls,
-  wanted: { readonly table: string; readonly options: Pick<CopyOptions, 'createTable' | 'partitionKey' | 'sortKey'> },
+  wanted: { readonly table: string; readonly options: LoadOptions },
   o: Abortable,
-): Promise<{ readonly table: TableInfo; readonly created: boolean }> {
-  const keys = wantedKeys(wanted.options)
-  const there = await findTable(client, wanted.table, o)
+): Promise<{ readonly there: TableInfo } | { readonly make: NewTable }> {
+  const { table, options } = wanted
+  const keys = wantedKeys(options)
+  if (options.warmWrites !== undefined && options.createTable !== true)
+    throw new SluiceError('SLUICE_USAGE', '--warm-writes is for a table that is created', {
+      hint: 'say --create-table',
+    })
+  const there = await findTable(client, table, o)
   if (there !== null && there.status !== 'DELETING') {
     if (keys !== null && !sameKeys(there, keys))
-      throw new SluiceError('SLUICE_USAGE', `the key of ${wanted.table} is ${spell(there)}, not ${spell(keys)}`, {
+      throw new SluiceError('SLUICE_USAGE', `the key of ${table} is ${spell(there)}, not ${spell(keys)}`, {
         hint: 'leave out --partition-key and --sort-key, or choose another table',
       })
-    return { table: there.status === 'ACTIVE' ? there : await waitActive(client, wanted.table, o), created: false }
+    return { there }
   }
-  if (wanted.options.createTable !== true)
-    throw new SluiceError('SLUICE_NOT_FOUND', `there is no table ${wanted.table}`, {
+  if (options.createTable !== true)
+    throw new SluiceError('SLUICE_NOT_FOUND', `there is no table ${table}`, {
       hint: '--create-table --partition-key NAME:S makes it',
     })
   if (keys === null)
     throw new SluiceError('SLUICE_USAGE', '--create-table needs the key', { hint: '--partition-key NAME:S' })
-  await createTable(client, { table: wanted.table, ...keys }, o)
-  return { table: await waitActive(client, wanted.table, o), created: true }
+  return { make: { table, ...keys, warmWrites: options.warmWrites ?? null } }
+}
+
+/** What a load wants of its table. */
+interface LoadTarget {
+  readonly table: string
+  readonly options: LoadOptions
+  /** Of the rows to come: a table whose key they lack is not made. */
+  readonly schema?: Schema
+  readonly warn?: (message: string) => void
+}
+
+/**
+ * The table that a load goes into: as it is, or made by `--create-table` and waited for. `created` says which. Warns where `--warm-writes` did nothing.
+ *
+ * @throws what `findLoadable` and `createTable` throw; SLUICE_COLUMN_MISSING
+ */
+export async function loadableTable(
+  client: DynamoCalls,
+  wanted: LoadTarget,
+  o: Abortable,
+): Promise<{ readonly table: TableInfo; readonly created: boolean }> {
+  const { warn = () => undefined, options } = wanted
+  const found = await findLoadable(client, wanted, o)
+  if ('there' in found) {
+    const { there } = found
+    if (options.warmWrites !== undefined)
+      warn(`the table ${there.name} is there already: --warm-writes is for one that is created, and did nothing`)
+    return { table: there.status === 'ACTIVE' ? there : await waitActive(client, wanted.table, o), created: false }
+  }
+  if (wanted.schema !== undefined) schemaWithKeys(found.make, wanted.schema)
+  await createTable(client, found.make, o)
+  const table = await waitActive(client, wanted.table, o)
+  const missed = notWarm(table.warm, options.warmWrites)
+  if (missed !== null) warn(missed)
+  return { table, created: true }
+}
+
+/** Says that a table bears fewer writes at once than were asked for; null where it bears them, or none were asked for. */
+export function notWarm(warm: Throughput | null, wanted: number | undefined): string | null {
+  const units = warm?.writeUnits ?? null
+  if (wanted === undefined || (units !== null && units >= wanted)) return null
+  return units === null
+    ? `--warm-writes ${wanted}: the server does not say what the table bears at once`
+    : `--warm-writes ${wanted}: the table bears ${units} writes a second at once so far`
+}
+
+/** What a table's key says of the columns: their types. @throws SLUICE_COLUMN_MISSING, unless values carry types of their own */
+export function schemaWithKeys(table: TableKeys, schema: Schema): Schema {
+  // JSON's first row need not have all keys; each row is looked at by itself.
+  if (schema.typed !== true) checkKeys(table, schema)
+  const keys = keysOf(table)
+  const columns = schema.columns.map((column) => {
+    const key = keys.find((one) => one.name === column.name)
+    return key === undefined || column.type !== undefined ? column : { ...column, type: KEY_TYPES[key.type] }
+  })
+  return { ...schema, columns }
+}
+
+/** A key as the flags spell it: `sensor:S, time:N`. */
+export function spell(keys: TableKeys): string {
+  return keysOf(keys)
+    .map(({ name, type }) => `${name}:${type}`)
+    .join(', ')
 }
 
 /**
@@ -191,12 +277,6 @@ export function checkKeys(table: TableKeys, schema: Schema): void {
 function sameKeys(a: TableKeys, b: TableKeys): boolean {
   const text = (keys: TableKeys): string => JSON.stringify(keysOf(keys).map(({ name, type }) => [name, type]))
   return text(a) === text(b)
-}
-
-function spell(keys: TableKeys): string {
-  return keysOf(keys)
-    .map(({ name, type }) => `${name}:${type}`)
-    .join(', ')
 }
 
 /** What `look` finds at last; null where it finds nothing in time. */

@@ -26,6 +26,7 @@ describe('plan', () => {
     partBytes: null,
     parts: null,
     sql: ['CREATE TABLE t (\n  id integer\n)'],
+    steps: ['CreateTable t'],
     columns: [
       { source: 'id', sink: 'id', type: 'integer' },
       { source: null, sink: 'loaded', type: null },
@@ -33,7 +34,7 @@ describe('plan', () => {
     warnings: ['look'],
   }
 
-  it('shows partitions, lanes, columns, SQL and warnings', () => {
+  it('shows partitions, lanes, columns, SQL, steps and warnings', () => {
     expect(renderPlan(plan, style)).toBe(
       [
         'source  s3://b/p/ (2 partitions, 3.0 KiB)',
@@ -55,6 +56,9 @@ describe('plan', () => {
         '    id integer',
         '  );',
         '',
+        'steps',
+        '  CreateTable t',
+        '',
         'warning: look',
       ].join('\n'),
     )
@@ -63,7 +67,17 @@ describe('plan', () => {
   it('shows parts, and no total where a size is unknown', () => {
     const partitions = [{ id: 'a', url: '-', bytes: null }]
     const text = renderPlan(
-      { ...plan, partitions, lanes: 1, partBytes: 8 * 1024 * 1024, parts: 3, columns: [], sql: [], warnings: [] },
+      {
+        ...plan,
+        partitions,
+        lanes: 1,
+        partBytes: 8 * 1024 * 1024,
+        parts: 3,
+        columns: [],
+        sql: [],
+        steps: [],
+        warnings: [],
+      },
       style,
     )
     expect(text).toContain('source  s3://b/p/ (1 partition)\n')

@@ -28,7 +28,7 @@ const BUILT = `
   null empty ragged encoding on-invalid-utf8 on-nul by-position select rename type set skip-if-empty replace mode create if-exists yes
   query query-file numeric on-special row-group-rows row-group-bytes parquet-codec max-file-size single-file manifest line-end
   commit ledger-schema time-zone before-sql after-sql
-  create-table partition-key sort-key write-units read-units types dedupe s3-endpoint region profile no-sign-request path-style part-size parallelism
+  create-table partition-key sort-key warm-writes write-units read-units types dedupe s3-endpoint region profile no-sign-request path-style part-size parallelism
   concurrency workers max-memory retry-for job-id resume new-job state-dir dry-run progress json quiet verbose log-level no-color no-glob help
 `
   .trim()

@@ -233,3 +233,57 @@ describe('loadableTable', () => {
     })
   })
 })
+
+describe('--warm-writes', () => {
+  const options = { createTable: true, partitionKey: 'sensor:S', sortKey: 'time:N', warmWrites: 20_000 }
+  async function warnings(states: readonly (object | null)[]): Promise<readonly string[]> {
+    const warned: string[] = []
+    await loadableTable(server(states), { table: 'Readings', options, warn: (text) => warned.push(text) }, o)
+    return warned
+  }
+
+  it('is asked for where the table is made, and what the server made of it is told', async () => {
+    const warm = (WriteUnitsPerSecond: number): object =>
+      description('ACTIVE', { WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond } })
+    const calls = server([null, warm(20_000)])
+    await loadableTable(calls, { table: 'Readings', options }, o)
+    expect(calls.asked.find(([operation]) => operation === 'CreateTable')?.[1]).toMatchObject({
+      BillingMode: 'PAY_PER_REQUEST',
+      WarmThroughput: { WriteUnitsPerSecond: 20_000 },
+    })
+    expect(await warnings([null, warm(20_000)])).toEqual([])
+    expect(await warnings([null, warm(4000)])).toEqual([
+      expect.stringContaining('bears 4000 writes a second') as string,
+    ])
+    expect(await warnings([null, description('ACTIVE')])).toEqual([
+      expect.stringContaining('does not say what the table bears') as string,
+    ])
+  })
+
+  it('does nothing to a table that is there, and says so; without --create-table it is refused', async () => {
+    expect(await warnings([description('ACTIVE')])).toEqual([expect.stringContaining('is there already') as string])
+    await expect(
+      loadableTable(server([null]), { table: 'Readings', options: { warmWrites: 5000 } }, o),
+    ).rejects.toMatchObject({ code: 'SLUICE_USAGE' })
+  })
+
+  it('a provisioned table is made with its units', async () => {
+    const calls = server([null])
+    const provisioned = { readUnits: 5, writeUnits: 100 }
+    const keys = { partitionKey: parseKey('id', ''), sortKey: null }
+    await createTable(calls, { table: 'Readings', ...keys, provisioned }, o)
+    expect(calls.asked[0]?.[1]).toMatchObject({
+      BillingMode: 'PROVISIONED',
+      ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 100 },
+    })
+  })
+
+  it('no table is made for rows that lack its key', async () => {
+    const calls = server([null])
+    const schema = { columns: [{ name: 'time' }, { name: 'value' }], named: true }
+    await expect(loadableTable(calls, { table: 'Readings', options, schema }, o)).rejects.toMatchObject({
+      code: 'SLUICE_COLUMN_MISSING',
+    })
+    expect(calls.asked.map(([operation]) => operation)).toEqual(['DescribeTable'])
+  })
+})
