@@ -45,6 +45,19 @@ export class KeyDivision {
     return place(hash, this.#threads)
   }
 
+  /** The thread of a record without quotes, whose keys are at these places, the partition key first. */
+  ofRanges(bytes: Buffer, ranges: readonly Range[]): number {
+    let hash = BASIS
+    for (let i = 0; i < ranges.length; i += 1) {
+      const range = ranges[i] as Range
+      const type = this.#types[i]
+      if (type === 'B')
+        hash = hashBytes(Buffer.from(canonicalBase64(bytes.toString('utf8', range.start, range.end))), hash)
+      else hash = type === 'N' ? hashDigits(bytes, hash, range) : hashBytes(bytes, hash, range)
+    }
+    return place(hash, this.#threads)
+  }
+
   /** The thread of a key as the encoders give it, from 0. */
   ofKey(key: string): number {
     const parts = this.#types.length === 1 ? [key] : splitKeys(key)
@@ -61,7 +74,8 @@ function canonicalBase64(text: string): string {
   return Buffer.from(text, 'base64').toString('base64')
 }
 
-interface Range {
+/** Of bytes: `[start, end)`. */
+export interface Range {
   readonly start: number
   readonly end: number
 }

@@ -6,6 +6,7 @@ import type { Reporter } from '../../core/ports.ts'
 import { locateRecord } from '../../formats/csv/locate.ts'
 import { recordCursor } from '../../formats/csv/record-cursor.ts'
 import { ByColumns } from './by-columns.ts'
+import { divideRows } from './divide-rows.ts'
 import { ItemPack } from './item-pack.ts'
 import { KeyDivision } from './key-division.ts'
 import { lowerLastBlock } from './put-message.ts'
@@ -148,7 +149,11 @@ export class PutCrew implements ThreadsWay {
     slot.bytes.set(batch.bytes)
     const { csv } = batch
     const bytes = slot.bytes.subarray(0, batch.bytes.byteLength)
-    for (const [i, starts] of this.#divide(batch, keys).entries()) {
+    for (const [i, starts] of divideRows(batch, {
+      division: this.#division,
+      keys,
+      threads: this.#workers.length,
+    }).entries()) {
       if (starts.length === 0) continue
       slot.pending += 1
       const rows = { kind: 'csv', block: slot.block, columns: id, csv, bytes, starts } as const
@@ -180,22 +185,6 @@ export class PutCrew implements ThreadsWay {
       this.#workers[i]?.postMessage(message, [message.bytes.buffer])
     }
     this.#tellBad()
-  }
-
-  /** Where the rows of a batch begin, for each thread its own. `keys`: the columns of the keys. */
-  #divide(batch: CsvBatch, keys: readonly number[]): Uint32Array<ArrayBuffer>[] {
-    const lists = this.#workers.map(() => new Uint32Array(batch.rows))
-    const counts = lists.map(() => 0)
-    const cursor = recordCursor(batch.bytes, batch.csv)
-    while (cursor.next() === 'row') {
-      const thread = this.#division.ofRecord(cursor, keys)
-      const list = lists[thread]
-      const count = counts[thread] ?? 0
-      if (list === undefined) continue
-      list[count] = cursor.start
-      counts[thread] = count + 1
-    }
-    return lists.map((list, i) => list.slice(0, counts[i]))
   }
 
   /** Ends the threads; who waits gets the reason. */
