@@ -256,7 +256,10 @@ export const FLAGS: readonly Flag[] = [
     ...f('speed', STORES),
     value: v.whole(1, { auto: true }),
   }),
-  flag('workers N', 'threads; default: auto', { ...f('speed', PAIRS), value: v.whole(0, { auto: true }) }),
+  flag('workers N', 'threads that write (into DynamoDB, 0: none); default: auto', {
+    ...f('speed', PAIRS),
+    value: v.whole(0, { auto: true }),
+  }),
   flag('max-memory SIZE', 'bound of the buffers together', { ...f('speed', READERS), value: v.size }),
   flag('retry-for TIME', 'how long without progress before it stops; default: 5m', {
     ...f('speed', AWS),

@@ -68,3 +68,18 @@ it.each([
     expect(items.every((item) => item.v?.S === String(item.id?.S).padEnd(ROW_BYTES, 'x'))).toBe(true)
   },
 )
+
+it('stopped by SIGINT with threads at work, it says how to go on, and ends', async () => {
+  const options = { cwd: folder, env: faults.env }
+  const first = faults.batches.length
+  const flags = ['--create-table', '--partition-key', 'id', '--types', 'string', '--workers', '2']
+  faults.decide = () => ({ delayMs: 200 })
+  const child = startCli(['copy', 'in.csv', 'dynamodb:///Stopped', ...flags, '--state-dir', 'state-stopped'], options)
+  const end = ended(child)
+  await until(() => faults.batches.length - first >= 10)
+  child.kill('SIGINT')
+  const { code, stderr } = await end
+  faults.decide = () => 'pass'
+  expect(code).toBe(130)
+  expect(stderr).toContain('sluice resume')
+})
