@@ -43,7 +43,6 @@ export async function createDynamoSink(request: SinkRequest): Promise<Sink> {
 
 /** Loads a table by BatchWriteItem. What an extent's receipt says is in the table, and is not written again. */
 class DynamoSink implements Sink {
-  readonly forms: readonly BatchForm[] = ['csv', 'rows']
   /** They feed one window of requests, by turns in the order of the input; it has tried again by itself. */
   readonly lanes = { max: LANES, ordered: true, final: true }
   readonly wantsTypes = true
@@ -53,6 +52,7 @@ class DynamoSink implements Sink {
   readonly #client: DynamoClient
   #plan: SinkPlan | null = null
   #table: TableInfo | null = null
+  #typed = false
   /** Whether an earlier run or this one made the table. */
   #created: boolean
   /** What all lanes share, from the first one on. */
@@ -65,6 +65,11 @@ class DynamoSink implements Sink {
     this.#target = target
     const most = typeof concurrency === 'number' ? concurrency : MOST_IN_FLIGHT
     this.#client = openDynamoClient(request, target, { maxConnections: most + 1 })
+  }
+
+  /** As CSV, values that have types of their own (PostgreSQL's) would be text. */
+  get forms(): readonly BatchForm[] {
+    return this.#typed ? ['rows'] : ['csv', 'rows']
   }
 
   get extentBytes(): { target: number; exact: boolean } {
@@ -80,6 +85,7 @@ class DynamoSink implements Sink {
     if (created) await context.record({ kind: 'created', table: table.name })
     this.#created ||= created
     this.#table = table
+    this.#typed = schema.typed === true
     return schemaWithKeys(table, schema)
   }
 

@@ -22,7 +22,7 @@ import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openReader } from './file-format.ts'
 import { isPattern, matchObjects } from './match.ts'
 import type { Match } from './match.ts'
-import { openEntry } from './zip-entry.ts'
+import { openEntry, readsByRanges } from './zip-entry.ts'
 
 /**
  * Bytes of a range that is fetched by one request, and how many are in flight for one object where `--parallelism` does not say: 16 MiB.
@@ -273,12 +273,13 @@ class FileSource implements Source {
         )
       if (compression === 'none') return { stream: raw, compression, name }
       if (compression === 'zip') {
-        await raw.close()
+        if (readsByRanges(info)) await raw.close()
         const entry = await openEntry(this.#store, info, {
           ...o,
           entry: options.entry,
           spoolDir: this.#request.spoolDir,
           count: (bytes) => (this.#bytesRead += bytes),
+          bytes: () => raw.rest(),
         })
         return { stream: new Rewindable(entry.chunks, entry.close), compression, name: entry.name }
       }

@@ -7,6 +7,8 @@ interface EntryWishes extends Abortable {
   readonly entry: string | undefined
   readonly spoolDir: string
   readonly count: (bytes: number) => void
+  /** The archive's bytes, counted already, where it has to be spooled: it may be readable only once. */
+  readonly bytes: () => AsyncIterable<Uint8Array>
 }
 
 interface OpenEntry {
@@ -23,8 +25,12 @@ interface OpenEntry {
  * @throws SLUICE_ARCHIVE_ENTRY, SLUICE_COMPRESSION, SLUICE_DISK_FULL
  */
 export async function openEntry(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
-  if (!info.ranged || info.size === null) return openSpooled(store, info, wishes)
-  return openRanged(store, info, wishes)
+  return readsByRanges(info) ? openRanged(store, info, wishes) : openSpooled(info, wishes)
+}
+
+/** Whether an archive can be read where it is. */
+export function readsByRanges(info: ObjectInfo): boolean {
+  return info.ranged && info.size !== null
 }
 
 async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
@@ -40,7 +46,7 @@ async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): 
   return { name: entry.name, chunks: archive.readEntry(entry, place), close: async () => undefined }
 }
 
-async function openSpooled(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
+async function openSpooled(info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
   const { createLocalStore } = await import('../../stores/local-store.ts')
   const { mkdir, open } = await import('node:fs/promises')
   await mkdir(wishes.spoolDir, { recursive: true, mode: 0o700 })
@@ -50,10 +56,7 @@ async function openSpooled(store: Store, info: ObjectInfo, wishes: EntryWishes):
     const path = join(folder, 'archive.zip')
     const file = await open(path, 'wx', 0o600)
     try {
-      for await (const chunk of store.read(info, { start: 0, end: Number.POSITIVE_INFINITY }, wishes)) {
-        await file.write(chunk)
-        wishes.count(chunk.byteLength)
-      }
+      for await (const chunk of wishes.bytes()) await file.write(chunk)
     } finally {
       await file.close()
     }
