@@ -32,6 +32,8 @@ export async function run({ rounds }) {
   }
   const quick = await startNullddb()
   const limited = await startNullddb(['-wcu', String(WCU), '-delay', DELAY])
+  // Held up by nothing but the way: what threads are for.
+  const far = await startNullddb(['-delay', DELAY])
   const refusing = await startNullddb(['-unprocessed', '0.2'])
   let before = null
   const counted = (server) => ({
@@ -63,6 +65,8 @@ export async function run({ rounds }) {
             ...counted(quick),
           },
         ]),
+    { name: `sluice, ${DELAY} an answer, --workers 0`, command: own(far, `${typed} --workers 0`), ...counted(far) },
+    { name: `sluice, ${DELAY} an answer, --workers 2`, command: own(far, `${typed} --workers 2`), ...counted(far) },
     { name: `sluice, ${WCU} puts/s, ${DELAY} an answer`, command: own(limited, typed), ...counted(limited) },
     {
       name: 'sluice, a fifth unprocessed',
