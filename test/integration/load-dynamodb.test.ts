@@ -124,38 +124,6 @@ describe('types', () => {
   })
 })
 
-describe('what the article lost', () => {
-  it('leaves rows out on purpose, replaces every match, and never sends an empty request', async () => {
-    const body = Array.from({ length: 60 }, (_, i) => `${i},AB${i} 1 C,${i % 26 === 0 || i === 25 ? '' : '1.5'}\n`)
-    const result = await load(`n,postcode,latitude\n${body.join('')}`, {
-      partitionKey: 'postcode',
-      select: ['postcode', 'latitude'],
-      replace: ['postcode=/ //'],
-      type: ['latitude=number'],
-      skipIfEmpty: ['latitude'],
-    })
-    expect(result).toMatchObject({ status: 'done', rowsRead: 60, rowsWritten: 56, rowsSkipped: 4 })
-    expect(await scanAll(server, table)).toContainEqual({ postcode: { S: 'AB11C' }, latitude: { N: '1.5' } })
-    expect(faults.batches.filter((batch) => batch.items.length === 0)).toEqual([])
-  })
-
-  it('holds up nothing for one slow request', async () => {
-    const before = faults.batches.length
-    let slow = true
-    faults.decide = () => {
-      if (!slow) return 'pass'
-      slow = false
-      return { delayMs: 700 }
-    }
-    let whenSlowEnded = 0
-    const watch = setTimeout(() => (whenSlowEnded = faults.batches.length - before), 600)
-    expect(await load(rowsText(2000), { concurrency: 2 })).toMatchObject({ status: 'done', rowsWritten: 2000 })
-    clearTimeout(watch)
-    // 80 requests in all: with a barrier the second place would have waited after its first one.
-    expect(whenSlowEnded).toBeGreaterThan(10)
-  })
-})
-
 const FATES: readonly [string, (number: number) => Fate][] = [
   ...['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'].map(
     (error): [string, (number: number) => Fate] => [error, (n) => (n % 3 === 0 ? { error } : 'pass')],

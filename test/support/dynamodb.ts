@@ -134,6 +134,8 @@ export type Fate =
   | 'cut-after'
   | { readonly unprocessed: (item: WireItem, index: number) => boolean }
   | { readonly delayMs: number }
+  /** It passes once this is settled. */
+  | { readonly after: Promise<unknown> }
 
 export interface DynamoFaults extends DynamoServer {
   readonly batches: readonly SeenBatch[]
@@ -178,6 +180,9 @@ export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFa
     } else if (fate === 'pass') await pass(server, incoming, { body, answer })
     else if ('delayMs' in fate) {
       await new Promise((resolve) => setTimeout(resolve, fate.delayMs))
+      await pass(server, incoming, { body, answer })
+    } else if ('after' in fate) {
+      await fate.after
       await pass(server, incoming, { body, answer })
     } else if ('error' in fate) {
       answer.writeHead(fate.status ?? 400, { 'content-type': 'application/x-amz-json-1.0' })
