@@ -3,40 +3,53 @@
  * later ones are written already. As many wait as there are lanes.
  */
 export class ExtentOrder {
-  readonly #aborted: Promise<never>
-  #written: Promise<void> = Promise.resolve()
-  #sealed: Promise<void> = Promise.resolve()
-  #endWriting: () => void = () => undefined
+  readonly #signal: AbortSignal
+  readonly #waiting = new Set<() => void>()
+  #begun = 0
+  #written = 0
+  #sealed = 0
 
   /** The signal ends every wait, with its reason. */
   constructor(signal: AbortSignal) {
-    this.#aborted = new Promise((_, reject) => {
-      const onAbort = (): void => reject(signal.reason as Error)
-      if (signal.aborted) onAbort()
-      else signal.addEventListener('abort', onAbort, { once: true })
-    })
-    this.#aborted.catch(() => undefined)
+    this.#signal = signal
+    signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
   /** Waits until the rows of all extents before are written. */
   async begin(): Promise<void> {
-    const before = this.#written
-    let end: () => void = () => undefined
-    this.#written = new Promise((resolve) => {
-      end = resolve
-    })
-    await Promise.race([before, this.#aborted])
-    this.#endWriting = end
+    const turn = this.#begun
+    this.#begun += 1
+    await this.#until(() => this.#written === turn)
   }
 
-  /** The rows of the extent in hand are written: the next one's turn. `done` when all before it are sealed; `next` when it is. */
+  /** The rows of the extent in hand are written: the next one's turn. `done` once all before it are sealed; `next` says that it is, too. */
   written(): { readonly done: Promise<void>; readonly next: () => void } {
-    const before = this.#sealed
-    let next: () => void = () => undefined
-    this.#sealed = new Promise((resolve) => {
-      next = resolve
-    })
-    this.#endWriting()
-    return { done: Promise.race([before, this.#aborted]), next }
+    const turn = this.#written
+    this.#written += 1
+    this.#wake()
+    const done = this.#until(() => this.#sealed === turn)
+    // Who ends before it looks has the reason from elsewhere.
+    done.catch(() => undefined)
+    return {
+      done,
+      next: () => {
+        this.#sealed += 1
+        this.#wake()
+      },
+    }
+  }
+
+  async #until(isTurn: () => boolean): Promise<void> {
+    for (;;) {
+      this.#signal.throwIfAborted()
+      if (isTurn()) return
+      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    }
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const wake of waiting) wake()
   }
 }
