@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { JobResult } from '../../src/core/job.ts'
+import type { HttpFaultProxy, HttpFaultRule } from '../support/fault-proxy-http.ts'
 import { s3Do, s3Request, type S3Address } from '../support/services.ts'
-import { cli, startCli } from './cli-process.ts'
+import { cli, ended, startCli } from './cli-process.ts'
 
 export const MIB = 1024 * 1024
 
@@ -20,7 +21,7 @@ export interface Place {
   remove(): void
 }
 
-export function makePlace(address: S3Address): Place {
+export function makePlace(address: { readonly env: Readonly<Record<string, string>> }): Place {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bytes-'))
   mkdirSync(join(folder, 'state'))
   const options = { cwd: folder, env: { XDG_STATE_HOME: join(folder, 'state'), ...address.env } }
@@ -94,6 +95,37 @@ export class WatchedPattern extends RegExp {
     if (this.#left <= 0) this.#tell()
     return matched
   }
+}
+
+/** Ids of the jobs that a place's state folder knows; none where nothing ran yet. */
+export function jobIds(place: Place): string[] {
+  try {
+    return readdirSync(join(place.folder, 'state', 'sluice', 'jobs')).sort()
+  } catch {
+    return []
+  }
+}
+
+/** Starts a copy, and kills it once a request has come to the proxy; `settled` waits for what the store does with it. The job's id. */
+export async function killAt(
+  { place, proxy }: { readonly place: Place; readonly proxy: HttpFaultProxy },
+  words: readonly string[],
+  at: { readonly rule: HttpFaultRule & { url: RegExp }; readonly settled: () => Promise<boolean> | boolean },
+): Promise<string> {
+  const before = jobIds(place)
+  const watched = new WatchedPattern(at.rule.url, at.rule.nth)
+  const remove = proxy.add({ ...at.rule, url: watched })
+  const child = place.start(['copy', ...words])
+  const end = ended(child)
+  const first = await Promise.race([watched.hit, end])
+  if (first !== undefined) throw new Error(`ended by itself: ${first.stderr}`)
+  await until(at.settled)
+  child.kill('SIGKILL')
+  await end
+  remove()
+  const id = jobIds(place).find((one) => !before.includes(one))
+  if (id === undefined) throw new Error('no job was begun')
+  return id
 }
 
 /** Polls until it holds. @throws after 20 s */

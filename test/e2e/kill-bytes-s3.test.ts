@@ -1,5 +1,4 @@
 import { readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHttpFaultProxy, type HttpFaultProxy, type HttpFaultRule } from '../support/fault-proxy-http.ts'
@@ -13,9 +12,10 @@ import {
   noise,
   objectOf,
   putObject,
-  until,
   uploadsIn,
   WatchedPattern,
+  jobIds,
+  killAt as killCopyAt,
 } from './bytes-place.ts'
 import type { Place } from './bytes-place.ts'
 import { ended } from './cli-process.ts'
@@ -41,37 +41,13 @@ afterEach(async () => {
 const PART = /partNumber=/
 const partPuts = (): number =>
   proxy.requests.filter(({ method, url, status }) => method === 'PUT' && PART.test(url) && status === 200).length
-const jobIds = (): string[] => readdirSync(join(place.folder, 'state', 'sluice', 'jobs')).sort()
 
 /** Starts a copy, and kills it once a request has come to the proxy; `settled` waits for what the store does with it. */
-async function killAt(
+const killAt = (
   words: readonly string[],
-  rule: Omit<HttpFaultRule, 'url'> & { url: RegExp },
+  rule: HttpFaultRule & { url: RegExp },
   settled: () => Promise<boolean> | boolean,
-): Promise<string> {
-  const before = jobIdsOrNone()
-  const watched = new WatchedPattern(rule.url, rule.nth)
-  const remove = proxy.add({ ...rule, url: watched })
-  const child = place.start(['copy', ...words])
-  const end = ended(child)
-  const first = await Promise.race([watched.hit, end])
-  if (first !== undefined) throw new Error(`ended by itself: ${first.stderr}`)
-  await until(settled)
-  child.kill('SIGKILL')
-  await end
-  remove()
-  const id = jobIds().find((one) => !before.includes(one))
-  if (id === undefined) throw new Error('no job was begun')
-  return id
-}
-
-function jobIdsOrNone(): string[] {
-  try {
-    return jobIds()
-  } catch {
-    return []
-  }
-}
+): Promise<string> => killCopyAt({ place, proxy }, words, { rule, settled })
 
 async function hasUpload(): Promise<boolean> {
   return (await uploadsIn(store, bucket)).length === 1
@@ -141,7 +117,7 @@ describe('a copy to S3 that is killed and resumed', () => {
       await delay(120 + round * 45)
       child.kill('SIGKILL')
       const { code } = await end
-      const begun = jobIdsOrNone().includes(key)
+      const begun = jobIds(place).includes(key)
       if (code !== 0 && begun) {
         const resumed = await place.resume(key)
         // The job's folder is made before its header is: a kill in between leaves no job.

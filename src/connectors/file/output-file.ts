@@ -133,8 +133,11 @@ class OutputFile implements OutputTarget {
     const known = this.#published ?? journal?.completed?.etag ?? null
     this.#replacesOurs = known !== null && known === there.etag
     if (this.#replacesOurs || journal === null || journal.token === null) return this.#replacesOurs
-    this.#writer = await this.#takeUp(journal.token, { size: null }, o)
-    return this.#writer !== null
+    const writer = await this.#takeUp(journal.token, { size: null }, o)
+    // With parts it is complete (what was not is removed by now), and takes no more: another is to replace it.
+    this.#replacesOurs = writer !== null && writer.present.length > 0
+    if (!this.#replacesOurs) this.#writer = writer
+    return writer !== null
   }
 
   /** Null where another's output is in the way. */
