@@ -6,7 +6,7 @@ import type { PutThreadData, SharedCells } from './put-message.ts'
 import type { PutWaysOptions } from './put-ways.ts'
 import type { DynamoTarget } from './url.ts'
 
-/** Requests in flight to begin with, of all threads together, and at most, of each, where `--concurrency` does not say. */
+/** Requests in flight where `--concurrency` does not say: of each thread to begin with, of each at most, which is also what all together begin with at most. */
 const FIRST_IN_FLIGHT = 24
 export const MOST_IN_FLIGHT = 128
 /** More threads than the main one can feed bring nothing: it takes an eighth of a thread's time for what it hands on. */
@@ -35,7 +35,8 @@ export function inFlightOf(
 ): InFlightBounds {
   if (concurrency === null) {
     const min = sharers === 1 ? 2 : 1
-    return { initial: Math.max(min, Math.ceil(FIRST_IN_FLIGHT / sharers)), min, max: MOST_IN_FLIGHT }
+    const initial = Math.max(min, Math.min(FIRST_IN_FLIGHT, Math.floor(MOST_IN_FLIGHT / sharers)))
+    return { initial, min, max: MOST_IN_FLIGHT }
   }
   const own = Math.floor(concurrency / sharers) + (index < concurrency % sharers ? 1 : 0)
   return { initial: own, min: own, max: own }

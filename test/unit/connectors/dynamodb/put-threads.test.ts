@@ -26,6 +26,13 @@ it('--concurrency holds for all threads together', () => {
     expect(all.reduce((sum, one) => sum + one.max, 0)).toBe(concurrency)
     for (const { initial, min, max } of all) expect([initial, min]).toEqual([max, max])
   }
-  const free = Array.from({ length: 4 }, (_, index) => inFlightOf(null, { sharers: 4, index }))
-  expect(free.reduce((sum, one) => sum + one.initial, 0)).toBe(inFlightOf(null, { sharers: 1, index: 0 }).initial)
+})
+
+it('where nobody says, more threads begin with more, within a bound', () => {
+  for (const sharers of [1, 2, 8, 200]) {
+    const { initial, min, max } = inFlightOf(null, { sharers, index: 0 })
+    expect(initial).toBeGreaterThanOrEqual(min)
+    expect(initial).toBeLessThanOrEqual(inFlightOf(null, { sharers: 1, index: 0 }).initial)
+    expect(initial * sharers).toBeLessThanOrEqual(Math.max(max, sharers))
+  }
 })
