@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { openDynamoClient } from '../../src/connectors/dynamodb/client.ts'
 import { findDynamoTarget } from '../../src/connectors/dynamodb/url.ts'
 import { freePort } from './free-port.ts'
@@ -143,6 +144,10 @@ export interface DynamoFaults extends DynamoServer {
   readonly mostInFlight: number
   /** Decides on each BatchWriteItem; everything else passes. */
   decide: (batch: SeenBatch) => Fate
+  /** Scan requests so far. */
+  readonly scans: number
+  /** How long each Scan is held up. */
+  scanDelayMs: number
 }
 
 /** A proxy that does to BatchWriteItem what DynamoDB and networks do on bad days. */
@@ -150,12 +155,16 @@ export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFa
   const batches: SeenBatch[] = []
   let inFlight = 0
   const decide: DynamoFaults['decide'] = () => 'pass'
-  const faults = { batches, mostInFlight: 0, decide }
+  const faults = { batches, mostInFlight: 0, decide, scans: 0, scanDelayMs: 0 }
   const proxy = createServer((incoming, answer) => {
     void serve(incoming, answer).catch(() => answer.destroy())
   })
   const serve = async (incoming: IncomingMessage, answer: ServerResponse): Promise<void> => {
     const body = await bytesOf(incoming)
+    if (String(incoming.headers['x-amz-target']).endsWith('.Scan')) {
+      faults.scans += 1
+      await delay(faults.scanDelayMs)
+    }
     if (!String(incoming.headers['x-amz-target']).endsWith('.BatchWriteItem')) {
       await pass(server, incoming, { body, answer })
       return

@@ -8,8 +8,7 @@ const KEPT_MS = 30 * 24 * 60 * 60_000
 
 /**
  * Where the pages of a Scan end: the key behind which a segment can be taken up again, by the number of rows before it. A Position has no
- * room for a key, so they are kept in a file of the spool folder, a line a page that another follows (some 150 bytes a MB read), written before
- * the page is given out. Lines that a crash of the machine took with it make their places unknown, and never wrong.
+ * room for a key, so they are kept in a file of the spool folder, a line a page (some 150 bytes a MB read), written before the page is given out. Lines that a crash of the machine took with it make their places unknown, and never wrong.
  */
 export class ScanKeys {
   readonly #folder: string
@@ -22,7 +21,8 @@ export class ScanKeys {
     this.#path = join(folder, `scan-${id}.jsonl`)
   }
 
-  add(segment: number, row: number, key: Answer): void {
+  /** `key` is null behind the last page of a segment. */
+  add(segment: number, row: number, key: Answer | null): void {
     if (!this.#made) {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
       removeOld(this.#folder)
@@ -31,8 +31,8 @@ export class ScanKeys {
     appendFileSync(this.#path, `${JSON.stringify([segment, row, key])}\n`, { mode: 0o600 })
   }
 
-  /** @throws SLUICE_STATE where the place is not known */
-  find(segment: number, row: number): Answer {
+  /** Null: the segment ends there. @throws SLUICE_STATE where the place is not known */
+  find(segment: number, row: number): Answer | null {
     const wanted = `[${segment},${row},`
     const line = this.#lines().findLast((one) => one.startsWith(wanted) && one.endsWith(']'))
     const parsed: unknown = line === undefined ? null : JSON.parse(line)
@@ -44,7 +44,7 @@ export class ScanKeys {
           hint: 'start over with --new-job',
         },
       )
-    return answerOf(parsed[2], 'key')
+    return parsed[2] === null ? null : answerOf(parsed[2], 'key')
   }
 
   #lines(): string[] {

@@ -98,9 +98,12 @@ class DynamoSource implements Source {
     if (o.form !== 'rows') throw new SluiceError('SLUICE_INTERNAL', `a Scan gives rows, not ${o.form}`)
     const { segment, segments, scan: id } = segmentState(partition.state)
     const keys = new ScanKeys(this.#request.spoolDir, id)
-    const first = (this.#columns ?? []).map((column) => column.name)
+    const first = this.#request.options.columns ?? (this.#columns ?? []).map((column) => column.name)
     const from = o.from ?? START
+    if (o.until !== undefined && from.row >= o.until.row) return
     const after = from.row === 0 ? null : keys.find(segment, from.row)
+    // All of it was given out before.
+    if (from.row > 0 && after === null) return
     let at = from
     try {
       for await (const page of this.#scanOf(segments).segment(segment, after, o)) {
@@ -108,7 +111,7 @@ class DynamoSource implements Source {
           const batch = batchOf(itemsToRows(page.items, first), at)
           at = batch.end
           this.#bytes += batch.sourceBytes
-          if (page.next !== null) keys.add(segment, at.row, page.next)
+          keys.add(segment, at.row, page.next)
           yield batch
         }
         if (o.until !== undefined && at.row >= o.until.row) return
