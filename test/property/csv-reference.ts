@@ -85,14 +85,14 @@ function endAt(text: string, at: number, loneCr: boolean): number {
 }
 
 /** Whether CR ends lines: some CR and no LF outside quotes. */
-function endsWithLoneCr(text: string, dialect: ReferenceDialect): boolean {
+function endsWithLoneCr(text: string, { quote, escape }: ReferenceDialect): boolean {
+  let bare = ''
   let inside = false
-  let cr = false
-  for (const c of text) {
-    if (c === dialect.quote) inside = !inside
-    else if (inside) continue
-    else if (c === '\n') return false
-    else if (c === '\r') cr = true
+  for (let i = 0; i < text.length; i += 1) {
+    const next = text[i + 1]
+    if (inside && text[i] === escape && next !== undefined && (next === quote || next === escape)) i += 1
+    else if (text[i] === quote) inside = !inside
+    else if (!inside) bare += text[i]
   }
-  return cr
+  return bare.includes('\r') && !bare.includes('\n')
 }

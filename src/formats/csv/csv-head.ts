@@ -129,17 +129,25 @@ class HeadReader {
   /** By the first line end outside quotes; before skipped lines quotes mean nothing. */
   async #findLineEnd(gatherer: BlockGatherer): Promise<FileLineEnd> {
     const quote = this.#dialect.skipLines > 0 ? -1 : this.#dialect.quote
+    const escape = this.#dialect.escape === quote ? -1 : this.#dialect.escape
+    // Looking further than the longest row that is allowed would take a file of short rows for one long row.
+    const window = Math.min(LINE_END_WINDOW_BYTES, this.#dialect.maxRowBytes)
     let inside = false
+    let escaped = false
     let lastCr = -1
     let anyCr = false
-    for (let i = this.#at; i < LINE_END_WINDOW_BYTES; i += 1) {
+    for (let i = this.#at; i < window; i += 1) {
       if (i >= this.#bytes.byteLength) {
         if (gatherer.ended) break
         await this.#more(gatherer)
         if (i >= this.#bytes.byteLength) break
       }
       const byte = this.#bytes[i]
-      if (byte === quote) inside = !inside
+      const wasEscaped = escaped && (byte === quote || byte === escape)
+      escaped = false
+      if (wasEscaped) continue
+      if (inside && byte === escape) escaped = true
+      else if (byte === quote) inside = !inside
       else if (inside) continue
       else if (byte === LF) return lastCr === i - 1 && lastCr >= 0 ? 'crlf' : 'lf'
       else if (byte === CR) {

@@ -91,6 +91,23 @@ describe('lines', () => {
     ])
   })
 
+  it('whether a lone CR ends lines is not decided by what stands between quotes, escaped quotes or not', async () => {
+    expect(await rows('a,b\r"x\ny",1\rz,2\r')).toEqual([
+      ['x\ny', '1'],
+      ['z', '2'],
+    ])
+    expect(await rows('a,b\r"x\\"\ny",1\rz,2\r', { escape: '\\' })).toEqual([
+      ['x"\ny', '1'],
+      ['z', '2'],
+    ])
+    expect(await rows('"a\\"\rb",c\n1,2\n', { escape: '\\' })).toEqual([['1', '2']])
+  })
+
+  it('a file of lone CRs may be longer than a row may be', async () => {
+    const text = `a\r${'row\r'.repeat(50_000)}`
+    expect(await rows(text, { maxRowBytes: 100_000 })).toHaveLength(50_000)
+  })
+
   it('a bare \\. is data', async () => {
     expect(await rows('a\n\\.\n2\n')).toEqual([['\\.'], ['2']])
     expect(await clean('a\n\\.\n2\n')).toBe('"\\."\n2\n')
@@ -119,6 +136,16 @@ describe('header', () => {
     expect(await rows('1,2\n', { columns: ['x', 'y'] })).toEqual([['1', '2']])
     const { head } = await read('1,2\n', { header: false })
     expect(head).toMatchObject({ named: false, columns: [{ name: 'column1' }, { name: 'column2' }] })
+  })
+
+  it('its names may hold line ends, follow a byte-order mark and blank lines, and end the file', async () => {
+    for (const end of ['\n', '\r\n', '\r', '']) {
+      const { head, batches } = await read(`\ufeff"a\nb","c"",\r\nd"${end}`)
+      expect(head.columns).toEqual([{ name: 'a\nb' }, { name: 'c",\r\nd' }])
+      expect(batches).toEqual([])
+    }
+    expect((await read('\n\r\na,b\n1,2')).head.columns).toEqual([{ name: 'a' }, { name: 'b' }])
+    expect(await rows('1,2', { header: false })).toEqual([['1', '2']])
   })
 
   it('no bytes are no rows, and a warning', async () => {
