@@ -85,7 +85,8 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
 }
 
 async function openSource(request: CopyRequest, { route, around }: Session): Promise<Source> {
-  const source = await route.source.openSource?.({ ...endpointRequest(request.source, around), raw: route.raw })
+  const wanted = { ...endpointRequest(request.source, around), raw: route.raw, resumable: true }
+  const source = await route.source.openSource?.(wanted)
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
   return source
 }

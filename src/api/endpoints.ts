@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectorFor } from '../connectors/registry.ts'
 import type { Connector, EndpointRequest } from '../connectors/connector.ts'
@@ -66,7 +67,8 @@ export function endpointRequest(url: string, around: Surroundings): EndpointRequ
     retryForMs: around.options.retryFor ?? DEFAULT_RETRY_FOR_MS,
     stdin: around.stdin,
     stdout: around.stdout,
-    spoolDir: join(around.stateDir ?? '.', 'spool'),
+    // Of the user's own, where there is no state folder.
+    spoolDir: join(around.stateDir ?? join(tmpdir(), `sluice-${process.getuid?.() ?? 0}`), 'spool'),
   }
 }
 

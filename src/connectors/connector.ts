@@ -17,6 +17,8 @@ export interface EndpointRequest {
   readonly stdout?: NodeJS.WritableStream | undefined
   /** Folder for what must be spooled to disk (a zip from a server without ranges). */
   readonly spoolDir: string
+  /** Whether a later run may go on where this one ended: what that needs is kept in `spoolDir`. */
+  readonly resumable?: boolean | undefined
   /** Whether bytes are copied as they are. Default: no. */
   readonly raw?: boolean | undefined
 }

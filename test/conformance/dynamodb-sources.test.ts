@@ -77,6 +77,7 @@ for (const [name, start] of [
           options: { columns: COLUMNS },
           env: server.env,
           spoolDir,
+          resumable: true,
           reporter: { warn: () => undefined, retried: () => undefined },
           signal: new AbortController().signal,
           retryForMs: 10_000,

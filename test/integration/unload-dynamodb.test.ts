@@ -181,6 +181,7 @@ describe('a table whose segments have several pages', () => {
     signal: new AbortController().signal,
     retryForMs: 5_000,
     spoolDir: path('spool'),
+    resumable: true,
   })
 
   async function ids(source: Source, partition: Partition, o: { from?: Position; until?: Position }): Promise<Value[]> {

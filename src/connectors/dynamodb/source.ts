@@ -111,8 +111,9 @@ class DynamoSource implements Source {
           const batch = batchOf(itemsToRows(page.items, first), at)
           at = batch.end
           this.#bytes += batch.sourceBytes
-          keys.add(segment, at.row, page.next)
+          if (this.#request.resumable === true) keys.add(segment, at.row, page.next)
           yield batch
+          o.signal.throwIfAborted()
         }
         if (o.until !== undefined && at.row >= o.until.row) return
       }
