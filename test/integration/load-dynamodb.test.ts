@@ -173,6 +173,25 @@ describe('bad days', () => {
   })
 })
 
+it.each([0, 2])('keeps to --write-units as the server counts them, with %d threads', async (workers) => {
+  const [writeUnits, count] = [600, 700]
+  const before = faults.consumed.length
+  // Of more than 2 KB: three units each, where one was expected at first.
+  const rows = Array.from({ length: count }, (_, i) => `${i + 1},${'x'.repeat(2500)}\n`)
+  const result = await load(`id,v\n${rows.join('')}`, { writeUnits, workers, types: 'string' })
+  expect(result).toMatchObject({ status: 'done', rowsWritten: count })
+  const seen = faults.consumed.slice(before)
+  const units = seen.reduce((sum, one) => sum + one.units, 0)
+  expect(units).toBe(3 * count)
+  const asked = seen.map(({ askedMs }) => askedMs)
+  const seconds = (Math.max(...asked) - Math.min(...asked)) / 1000
+  // What the last request costs is not waited for; a second's units may have been saved before the first.
+  const last = seen.at(-1)?.units ?? 0
+  expect(units - last).toBeLessThanOrEqual(writeUnits * (seconds + 1) * 1.05)
+  // The server could take several thousand a second.
+  expect(units).toBeGreaterThan(writeUnits * seconds * 0.5)
+})
+
 describe('equal keys', () => {
   const text = `id,v\n${Array.from({ length: 3000 }, (_, i) => `${(i * 7) % 113},${i}\n`).join('')}`
   const last = (): Map<string, string> =>

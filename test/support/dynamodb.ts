@@ -142,6 +142,8 @@ export interface DynamoFaults extends DynamoServer {
   readonly batches: readonly SeenBatch[]
   /** Most BatchWriteItem requests under way at the same time. */
   readonly mostInFlight: number
+  /** Write units that the server said BatchWriteItem requests consumed, in the order of its answers, and when they had come. */
+  readonly consumed: readonly { readonly askedMs: number; readonly units: number }[]
   /** Decides on each BatchWriteItem; everything else passes. */
   decide: (batch: SeenBatch) => Fate
   /** Scan requests so far. */
@@ -155,7 +157,8 @@ export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFa
   const batches: SeenBatch[] = []
   let inFlight = 0
   const decide: DynamoFaults['decide'] = () => 'pass'
-  const faults = { batches, mostInFlight: 0, decide, scans: 0, scanDelayMs: 0 }
+  const consumed: { askedMs: number; units: number }[] = []
+  const faults = { batches, mostInFlight: 0, decide, scans: 0, scanDelayMs: 0, consumed }
   const proxy = createServer((incoming, answer) => {
     void serve(incoming, answer).catch(() => answer.destroy())
   })
@@ -180,13 +183,21 @@ export async function startDynamoFaults(server: DynamoAddress): Promise<DynamoFa
       inFlight -= 1
     }
   }
+  const passCounted = async ({ incoming, body, answer }: Meeting): Promise<void> => {
+    const askedMs = performance.now()
+    const bytes = await pass(server, incoming, { body, answer })
+    const { ConsumedCapacity = [] } = JSON.parse(bytes.toString('utf8')) as {
+      readonly ConsumedCapacity?: readonly { readonly CapacityUnits: number }[]
+    }
+    consumed.push({ askedMs, units: ConsumedCapacity.reduce((sum, { CapacityUnits }) => sum + CapacityUnits, 0) })
+  }
   const meet = async (fate: Fate, o: Meeting): Promise<void> => {
     const { incoming, answer, body } = o
     if (fate === 'cut') incoming.socket.resetAndDestroy()
     else if (fate === 'cut-after') {
       await forward(server, incoming, body)
       incoming.socket.resetAndDestroy()
-    } else if (fate === 'pass') await pass(server, incoming, { body, answer })
+    } else if (fate === 'pass') await passCounted(o)
     else if ('delayMs' in fate) {
       await new Promise((resolve) => setTimeout(resolve, fate.delayMs))
       await pass(server, incoming, { body, answer })
@@ -247,8 +258,10 @@ async function pass(
   server: DynamoAddress,
   incoming: IncomingMessage,
   { body, answer }: { readonly body: Buffer; readonly answer: ServerResponse },
-): Promise<void> {
+): Promise<Buffer> {
   const got = await forward(server, incoming, body)
   answer.writeHead(got.status, { 'content-type': 'application/x-amz-json-1.0' })
-  answer.end(Buffer.from(await got.arrayBuffer()))
+  const bytes = Buffer.from(await got.arrayBuffer())
+  answer.end(bytes)
+  return bytes
 }
