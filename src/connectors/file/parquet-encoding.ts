@@ -33,7 +33,7 @@ function newBuilder({ schema, options }: EncodingRequest): ColumnsBuilder {
   return new ColumnsBuilder({
     columns: schema.columns,
     typed: schema.typed,
-    onSpecial: options.onSpecial === 'null' ? 'null' : 'error',
+    onSpecial: options.onSpecial,
   })
 }
 

@@ -47,12 +47,26 @@ function numberLayout(nativeType: string | undefined): ColumnType {
   return fits && decimal.scale >= 0 && decimal.scale <= decimal.precision ? decimal : { kind: 'float64' }
 }
 
+/** Whether a column's texts may name values that its layout lacks: infinity, BC, 24:00:00, NaN in a decimal. */
+function hasSpecials(layout: ColumnType): boolean {
+  const { kind } = layout
+  if (layout.kind === 'list') return hasSpecials(layout.item)
+  return kind === 'date' || kind === 'time' || kind === 'timestamp' || kind === 'decimal'
+}
+
+/** A column as it lies in Parquet: as text where its values may be special and shall be kept as such, nullable where they shall be null. */
+function laidOut(column: Column, onSpecial: ColumnsBuilderOptions['onSpecial']): Column & { layout: ColumnType } {
+  const layout = layoutOf(column)
+  if (onSpecial === undefined || onSpecial === 'error' || !hasSpecials(layout)) return { ...column, layout }
+  return onSpecial === 'text' ? { ...column, layout: { kind: 'utf8' } } : { ...column, layout, nullable: true }
+}
+
 export interface ColumnsBuilderOptions {
   readonly columns: readonly Column[]
   /** Whether values carry types of their own (`Schema.typed`): in a json column a text is then a JSON string, else it is JSON already. */
   readonly typed?: boolean | undefined
-  /** For values that a column's type lacks (infinity, BC, 24:00:00, NaN in a decimal). Default: error. */
-  readonly onSpecial?: 'error' | 'null' | undefined
+  /** For values that a column's type lacks (infinity, BC, 24:00:00, NaN in a decimal); `text`: a column that may have some is text. Default: error. */
+  readonly onSpecial?: 'error' | 'null' | 'text' | undefined
 }
 
 /**
@@ -70,8 +84,9 @@ export class ColumnsBuilder {
 
   constructor(options: ColumnsBuilderOptions) {
     this.#options = options
-    this.columns = options.columns.map((column) => ({ ...column, layout: layoutOf(column) }))
-    this.#builders = this.columns.map((column) => new VectorBuilder(layoutOf(column)))
+    const columns = options.columns.map((column) => laidOut(column, options.onSpecial))
+    this.columns = columns
+    this.#builders = columns.map(({ layout }) => new VectorBuilder(layout))
   }
 
   get rows(): number {

@@ -7,7 +7,7 @@ import { number, rowsOf } from './place.ts'
 function build(
   column: Column,
   values: readonly Value[],
-  o: { typed?: boolean; onSpecial?: 'null' } = {},
+  o: { typed?: boolean; onSpecial?: 'null' | 'text' } = {},
 ): ColumnsBuilder {
   const builder = new ColumnsBuilder({ columns: [column], ...o })
   builder.add(
@@ -70,6 +70,26 @@ describe('a value that its column cannot hold exactly', () => {
     const { buffer, byteOffset } = vector?.values ?? new Uint8Array(24)
     const micros = [...new BigInt64Array(buffer, byteOffset, 3)]
     expect(micros).toEqual([0n, 1_577_836_800_000_000n, 1_577_836_800_000_000n])
+  })
+})
+
+describe('columns that may have special values, where those shall be text', () => {
+  it.each([
+    [is('timestamptz'), ['-infinity', '2020-01-01 01:00:00+01']],
+    [is('date'), ['0044-03-15 BC', '2020-01-01']],
+    [is('time'), ['24:00:00', '12:00:00.5']],
+    [is('number', 'numeric(5,2)'), ['NaN', '1.10']],
+  ])('%j are text as a whole, others as ever', (column, values) => {
+    const builder = build(column, values, { onSpecial: 'text' })
+    expect(builder.columns).toEqual([{ ...column, layout: { kind: 'utf8' } }])
+    expect(Buffer.from(builder.take().vectors[0]?.values ?? []).toString()).toBe(values.join(''))
+    expect(build(is('integer'), ['1'], { onSpecial: 'text' }).columns[0]?.layout).toEqual({ kind: 'int64' })
+  })
+
+  it('are nullable where those shall be null', () => {
+    const column = { ...is('date'), nullable: false }
+    expect(build(column, ['infinity'], { onSpecial: 'null' }).columns[0]?.nullable).toBe(true)
+    expect(build({ ...is('integer'), nullable: false }, ['1'], { onSpecial: 'null' }).columns[0]?.nullable).toBe(false)
   })
 })
 
