@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** A project is a folder of test/. Those that need real services share one set of them per run. */
@@ -15,6 +16,8 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests look at signals, exit codes and memory.
     pool: 'forks',
+    // vitest's own default leaves one processor free, which on two means one file after the other, though most of them wait for services.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     execArgv: ['--import', new URL('./test/support/typescript-threads.mjs', import.meta.url).href],
     allowOnly: false,
     passWithNoTests: false,

@@ -29,7 +29,8 @@ function forgetTheEnd(jobId: string, from: 'completed' | 'end'): void {
   rmSync(join(folder, 'result.json'))
 }
 
-const ROWS = 700_000
+/** Of JSON Lines, two parts of 5 MiB at least. */
+const ROWS = 400_000
 const CSV = `id\n${Array.from({ length: ROWS }, (_, i) => `${i}\n`).join('')}`
 const JSONL = Array.from({ length: ROWS }, (_, i) => `{"id":"${i}"}\n`).join('')
 
