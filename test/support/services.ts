@@ -9,6 +9,7 @@ export {
   psql,
   startPostgres15,
   startPostgres18,
+  startStandby15,
 } from './postgres.ts'
 export { freshBucket, type S3Address, s3Do, s3Request } from './s3-request.ts'
 export { startSeaweedfs } from './seaweedfs.ts'
