@@ -156,7 +156,8 @@ export class PutWindow {
         this.#fill(this.#open)
         if (this.#open.live > 0) {
           this.#send(this.#open)
-          this.#begin()
+          // Empty: who writes the next extent counts on room in it.
+          this.#open = this.#fresh()
           continue
         }
       }
@@ -185,9 +186,13 @@ export class PutWindow {
     return !this.#writing || performance.now() - this.#lastSentMs > QUIET_MS
   }
 
+  #fresh(): PutBatch {
+    return new PutBatch(this.#frame, this.#spare.pop())
+  }
+
   /** The next request, with what is due for another try. */
   #begin(): void {
-    this.#open = new PutBatch(this.#frame, this.#spare.pop())
+    this.#open = this.#fresh()
     if (this.#refused.length > 0) this.#fill(this.#open)
   }
 
