@@ -137,11 +137,25 @@ export class OutputSet {
   /** Leaves nothing behind, save what a resume finishes by itself. Never throws. */
   async abort({ resumable }: { resumable: boolean }): Promise<void> {
     await this.#setup.gate.settled()
-    if (resumable && this.#canFinish && this.#isKept()) return
+    const kept = resumable && this.#canFinish && this.#isKept()
+    this.#tellHalf({ kept })
+    if (kept) return
     const o = { signal: AbortSignal.timeout(DISCARD_MS) }
     await Promise.all([...this.#targets.values()].map((target) => target.abort().catch(() => undefined)))
     await this.#discardIntents(o).catch(() => undefined)
     await this.#takeBack(o).catch(() => undefined)
+  }
+
+  /** Several files are not replaced in one go: where some were and others not, that is told, for who reads them has both. */
+  #tellHalf({ kept }: { kept: boolean }): void {
+    const { request } = this.#setup
+    const publication = readPublication(request.context.recorded)
+    const [done, all] = [publication?.completed.size ?? 0, publication?.files.length ?? 0]
+    if (request.options.ifExists !== 'overwrite' || done === 0 || done === all) return
+    const rest = kept
+      ? 'resume makes the others visible'
+      : 'the others are as they were: run it again for all to be new'
+    request.reporter.warn(`${done} of ${all} files of the output were made visible before this ended; ${rest}`)
   }
 
   /** Parts of uploads outlive a process and are found again; what a local file had on the disk is not known. */
