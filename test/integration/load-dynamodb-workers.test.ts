@@ -7,6 +7,7 @@ import { PutCrew } from '../../src/connectors/dynamodb/put-crew.ts'
 import { threadsData } from '../../src/connectors/dynamodb/put-threads.ts'
 import { findDynamoTarget } from '../../src/connectors/dynamodb/url.ts'
 import type { CsvBatch } from '../../src/core/batch.ts'
+import { SluiceError } from '../../src/core/errors.ts'
 import { copy, resume, type CopyOptions, type JobResult } from '../../src/index.ts'
 import {
   dynamoCall,
@@ -235,21 +236,25 @@ describe('parsed rows', () => {
   })
 })
 
-it('an abort leaves no thread, no connection and no timer', async () => {
+it('an abort leaves no thread, and a resume goes on', async () => {
   const stop = new AbortController()
   const before = active()
   let during: readonly string[] = []
   faults.decide = ({ number }) => {
     during = active()
-    if (number > first + 10) stop.abort(new Error('enough'))
+    if (number > first + 10) stop.abort(new SluiceError('SLUICE_INTERRUPTED', 'enough'))
     return { delayMs: 30 }
   }
   const first = faults.batches.length
   const result = await load(rowsText(2000), { concurrency: 4 }, { signal: stop.signal })
-  expect(result.status).not.toBe('done')
+  expect(result).toMatchObject({ status: 'stopped', error: { code: 'SLUICE_INTERRUPTED' } })
   expect(faults.batches.length - first).toBeLessThan(60)
   expect(during).not.toEqual(before)
   expect(active()).toEqual(before)
+  faults.decide = () => 'pass'
+  const again = await resume({ stateDir: join(folder, `state-${tables}`), jobId: result.jobId, env: faults.env })
+  expect(again).toMatchObject({ status: 'done', runs: 2, rowsRead: 2000, rowsWritten: 2000 })
+  expect(await found()).toEqual(wanted(2000))
 })
 
 /** What keeps a process alive, but for the servers of this file, whose sockets close when their other ends do. */
