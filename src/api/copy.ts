@@ -81,7 +81,7 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
     await sink?.close().catch(() => undefined)
     await source?.close().catch(() => undefined)
   }
-  return conclude(outcome, { ...session, source, partitions, request, route })
+  return conclude(outcome, { ...session, source, partitions, request, route, inPlace: sink?.inPlace })
 }
 
 async function openSource(request: CopyRequest, { route, around }: Session): Promise<Source> {
@@ -178,6 +178,8 @@ async function moveRows(
 }
 
 interface Ending extends Session {
+  /** Of the sink. */
+  readonly inPlace?: boolean | undefined
   readonly source: Source | null
   readonly partitions: readonly Partition[]
   readonly request: CopyRequest
@@ -224,6 +226,7 @@ async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult>
     warnings: [...progressor.warnings],
     resumeCommand: status === 'stopped' ? resumeCommand(folder.header.jobId) : null,
     ...(outcome.error === null ? {} : { error: reportError(outcome.error) }),
+    ...(ending.inPlace === true && outcome.error !== null && outcome.began === true ? { leftRows: true } : {}),
   }
   if (status !== 'stopped') await folder.writeResult(result)
   return result

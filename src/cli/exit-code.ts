@@ -26,7 +26,7 @@ export function jobExitCode(result: JobResult, signal: StopSignal | null): numbe
   if (signal !== null && (code === undefined || code === 'SLUICE_INTERRUPTED')) return SIGNAL_CODES[signal]
   if (result.status === 'stopped') return EXIT.resumable
   if (code === undefined || !isErrorCode(code)) return EXIT.failed
-  const moved = result.rowsRead > 0 || result.bytesWritten > 0
+  const moved = result.rowsRead > 0 || result.bytesWritten > 0 || result.leftRows === true
   return ERROR_RULES[code].before === 'usage' && !moved ? EXIT.usage : EXIT.failed
 }
 

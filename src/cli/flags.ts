@@ -173,22 +173,14 @@ export const FLAGS: readonly Flag[] = [
     ...f('DynamoDB', [...COPIES, 'table']),
     value: v.whole(1, { auto: false }),
   }),
-  flag(
-    'write-units N',
-    'write units a second that are kept to; of table create: what it is provisioned with; default: auto',
-    {
-      ...f('DynamoDB', [...COPIES, 'table']),
-      value: v.whole(1, { auto: true }),
-    },
-  ),
-  flag(
-    'read-units N',
-    'read units a second that a scan keeps to; of table create: what it is provisioned with; default: auto',
-    {
-      ...f('DynamoDB', [...READERS, 'table']),
-      value: v.whole(1, { auto: true }),
-    },
-  ),
+  flag('write-units N', 'write units a second kept to, or that table create provisions; default: auto', {
+    ...f('DynamoDB', [...COPIES, 'table']),
+    value: v.whole(1, { auto: true }),
+  }),
+  flag('read-units N', 'read units a second a scan keeps to, or table create provisions; default: auto', {
+    ...f('DynamoDB', [...READERS, 'table']),
+    value: v.whole(1, { auto: true }),
+  }),
   flag('types HOW', 'what becomes of text: typed by its values (infer), or kept; default: infer', {
     ...f('DynamoDB', PAIRS),
     value: v.choice(['infer', 'string']),

@@ -106,4 +106,6 @@ export interface JobResult {
   readonly warnings: readonly string[]
   readonly resumeCommand: string | null
   readonly error?: ReportedError
+  /** Where a job failed although no row counts as written: whether some are in the sink all the same. */
+  readonly leftRows?: boolean
 }

@@ -270,6 +270,8 @@ export interface Sink {
   readonly wantsTypes?: boolean | undefined
   /** Whether rows may bring columns that the source's schema does not name: JSON, items. Default: an error, nothing is dropped silently. */
   readonly anyColumns?: boolean | undefined
+  /** Whether what is written is in the target at once, and stays there whatever becomes of the job: a put. */
+  readonly inPlace?: boolean | undefined
   /** Looks at the target before any row is read: the schema with the types that the target itself decides (its key's). */
   meet?(schema: Schema, o: Abortable): Promise<Schema>
   /** Checks and makes ready; nothing visible is changed that abort could not undo. */

@@ -47,6 +47,7 @@ class DynamoSink implements Sink {
   readonly lanes = { max: LANES, ordered: true, final: true }
   readonly wantsTypes = true
   readonly anyColumns = true
+  readonly inPlace = true
   readonly #request: SinkRequest
   readonly #target: DynamoTarget
   readonly #client: DynamoClient
