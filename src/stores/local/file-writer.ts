@@ -6,6 +6,7 @@ import type { Json } from '../../core/job.ts'
 import type { Abortable, ObjectInfo, ObjectWriter, WriteOptions, WrittenPart } from '../../core/ports.ts'
 import { localErrorCode, translateLocalError } from './local-error.ts'
 import { folderError, infoOf } from './local-info.ts'
+import { ParkedFile } from './parked-file.ts'
 import { publishNew, syncFolder } from './publish.ts'
 import { intentJson, parseIntent, temporaryPath, type LocalIntent } from './temporary-name.ts'
 
@@ -19,7 +20,7 @@ interface Setting {
   readonly intent: LocalIntent
   /** `device:inode:birth` of an output that an earlier run of this job finished, and which may be replaced. */
   readonly earlier: string | null
-  readonly handle: FileHandle
+  readonly file: ParkedFile
 }
 
 /**
@@ -45,7 +46,8 @@ export async function openFileWriter(key: string, options: WriteOptions, o: Abor
   try {
     const identified = { ...intent, identity: identityOf(await handle.stat({ bigint: true })) }
     await options.record(intentJson(identified))
-    return new FileWriter({ key, ifExists: options.ifExists, intent: identified, earlier, handle })
+    const file = new ParkedFile(intent.temporary, handle)
+    return new FileWriter({ key, ifExists: options.ifExists, intent: identified, earlier, file })
   } catch (error) {
     await handle.close()
     await removeTemporary(intent)
@@ -81,13 +83,15 @@ class FileWriter implements ObjectWriter {
     part: { number: number; offset: number; bytes: readonly Uint8Array[] },
     o: Abortable,
   ): Promise<WrittenPart> {
-    const { key, handle } = this.#setting
+    const { key, file } = this.#setting
     let at = part.offset
     try {
-      for (const group of groups(part.bytes)) {
-        o.signal.throwIfAborted()
-        at += await writeAll(handle, group, at)
-      }
+      await file.use(async (handle) => {
+        for (const group of groups(part.bytes)) {
+          o.signal.throwIfAborted()
+          at += await writeAll(handle, group, at)
+        }
+      })
     } catch (error) {
       o.signal.throwIfAborted()
       throw translateLocalError(error, key, at)
@@ -112,7 +116,7 @@ class FileWriter implements ObjectWriter {
       await this.#done?.catch(() => undefined)
       if (!this.#open) return
       this.#open = false
-      await this.#setting.handle.close().catch(() => undefined)
+      await this.#setting.file.close().catch(() => undefined)
       await removeTemporary(this.#setting.intent)
     } catch {
       // A folder that refuses now: discard, which may throw, gets it from the recorded intent.
@@ -120,21 +124,24 @@ class FileWriter implements ObjectWriter {
   }
 
   async #complete(parts: readonly WrittenPart[], o: Abortable): Promise<ObjectInfo> {
-    const { key, handle, intent } = this.#setting
+    const { key, file, intent } = this.#setting
     const size = sizeOf(parts, key)
     o.signal.throwIfAborted()
     try {
-      if (!this.#published) {
-        await handle.truncate(size)
-        await handle.sync()
-        await this.#publish()
-        this.#published = true
-      }
-      await syncFolder(intent.path)
-      const info = infoOf(key, await handle.stat({ bigint: true }))
+      const stats = await file.use(async (handle) => {
+        if (!this.#published) {
+          await handle.truncate(size)
+          await handle.sync()
+          await this.#publish()
+          this.#published = true
+          file.path = intent.path
+        }
+        await syncFolder(intent.path)
+        return handle.stat({ bigint: true })
+      })
       this.#open = false
-      await handle.close()
-      return info
+      await file.close()
+      return infoOf(key, stats)
     } catch (error) {
       throw translateLocalError(error, key)
     }
