@@ -5,7 +5,7 @@ import { defaultStateDir } from './config.ts'
 import { jobExitCode } from './exit-code.ts'
 import { ProgressView } from './progress.ts'
 import { renderError, renderSummary } from './report.ts'
-import { shellQuote } from './shell-quote.ts'
+import { shellQuote } from '../core/shell-quote.ts'
 
 interface Watch {
   readonly signal: AbortSignal

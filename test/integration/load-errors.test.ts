@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copy, type CopyOptions, type JobResult } from '../../src/index.ts'
 import { freshDatabase, type PostgresAddress, psql, sharedServices } from '../support/services.ts'
@@ -24,7 +25,10 @@ interface Load {
 }
 
 /** The source's address in `where` is cut off: it is the same in each. */
-async function load(text: string, { ddl, ending = 'csv', options = {} }: Load): Promise<JobResult & { at: string }> {
+async function load(
+  text: string | Uint8Array,
+  { ddl, ending = 'csv', options = {} }: Load,
+): Promise<JobResult & { at: string }> {
   const source = join(folder, `${(files += 1)}.${ending}`)
   writeFileSync(source, text)
   await psql(db, `DROP TABLE IF EXISTS t; CREATE TABLE t (${ddl})`)
@@ -133,5 +137,24 @@ describe('a malformed record', () => {
     const result = await load(text, { ddl: 'a text, b text' })
     expect(result.error?.code).toBe('SLUICE_CSV_UNTERMINATED_QUOTE')
     expect(result.at).toBe(`row 100001 (line 100002, byte ${rows.length + 6}), column b`)
+  })
+})
+
+describe('a hint', () => {
+  it('quotes a name for the shell', async () => {
+    const { error } = await load(' ID ,name\n1,a\n', { ddl: 'id int, name text' })
+    expect(error?.hint).toBe("--rename ' ID =id', or leave it out: --select name")
+  })
+
+  it('says what can hold a NUL that JSON escapes', async () => {
+    const { error, at } = await load('id,j\n1,"{""a"":""\\u0000""}"\n', { ddl: 'id int, j jsonb' })
+    expect(error).toMatchObject({ code: 'SLUICE_ENCODING', hint: expect.stringContaining('json holds \\u0000') })
+    expect(at).toContain('column j')
+  })
+
+  it('names what was compressed twice', async () => {
+    const twice = gzipSync(gzipSync('id\n1\n'))
+    const { error } = await load(twice, { ddl: 'id int', ending: 'csv.gz' })
+    expect(error).toMatchObject({ code: 'SLUICE_COMPRESSION', message: expect.stringContaining('compressed twice') })
   })
 })

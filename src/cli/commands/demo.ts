@@ -12,7 +12,7 @@ import { writePostcodesZip } from '../demo-postcodes.ts'
 import { type FileServer, serveFile } from '../demo-server.ts'
 import { DEV_BUCKET } from '../dev-services.ts'
 import { EXIT } from '../exit-code.ts'
-import { shellQuote } from '../shell-quote.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import { formatBytes, formatCount } from '../units.ts'
 
 const USUAL_ROWS = 500_000

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { RunCommand } from '../context.ts'
 import { DEV_BUCKET, type DevServices, startDev } from '../dev-services.ts'
-import { shellQuote } from '../shell-quote.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import type { Style } from '../style.ts'
 
 /** `sluice dev`: embedded services until a signal, or until the parent that started us with an IPC channel goes away. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SluiceError, nullIfMissing } from '../../core/errors.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { Abortable } from '../../core/ports.ts'
 import type { NeutralType, Schema } from '../../core/schema.ts'
@@ -267,7 +268,7 @@ export function checkKeys(table: TableKeys, schema: Schema): void {
       {
         where: { column: key.name },
         hint: schema.named
-          ? `--rename ${rename}=${key.name}; its columns are ${names.slice(0, 30).join(', ')}${names.length > 30 ? ', …' : ''}`
+          ? `${shellQuote(['--rename', `${rename}=${key.name}`])}; its columns are ${names.slice(0, 30).join(', ')}${names.length > 30 ? ', …' : ''}`
           : `the columns have no names: --columns ${key.name},…`,
       },
     )

@@ -1,5 +1,6 @@
 import type { Value } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import { nodeToWire, textToWire } from './attribute-text.ts'
 import { parseJson } from './json-wire.ts'
 import type { KeyType } from './table-info.ts'
@@ -119,7 +120,7 @@ function keyOf(value: Value, { name, kind, key, converts }: Attribute): string {
     const text = keyValue(value, { type, converts })
     if (text === null)
       throw new SluiceError('SLUICE_VALUE', `the ${role} key is not of the type ${type}`, {
-        hint: `--type ${name}=${type} converts it`,
+        hint: `${shellQuote(['--type', `${name}=${type}`])} converts it`,
       })
     // What most keys are: a short text.
     if (type === 'S' && text !== '' && text.length < 300) return text

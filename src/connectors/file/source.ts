@@ -241,6 +241,7 @@ class FileSource implements Source {
     const opened = await this.#decompressed(partition, o)
     const { stream, compression } = opened
     try {
+      if (known === undefined && compression !== 'none') await refuseTwice(stream, { compression, url: info.url })
       const format = known?.format ?? (await this.#format(opened.name, stream))
       const reader = await openReader(format, this.#request.options, info.url)
       const head = known?.head ?? (await reader.head(stream.look(), this.#place(partition, o)))
@@ -269,7 +270,7 @@ class FileSource implements Source {
       const promised = wanted ?? compressionByName(name)
       if (promised !== compression && wanted !== 'none')
         this.#request.reporter.warn(
-          `${info.url} is ${compression === 'none' ? 'not compressed' : compression}, not ${promised} as its name or --source-compression says`,
+          `${info.url} is read as ${inWords(compression)}, as its first bytes say; its name or --source-compression promises ${inWords(promised)}`,
         )
       if (compression === 'none') return { stream: raw, compression, name }
       if (compression === 'zip') {
@@ -328,6 +329,21 @@ class FileSource implements Source {
   #place(partition: Partition, o: Abortable): ReadPlace {
     return { signal: o.signal, url: partition.url, warn: (message) => this.#request.reporter.warn(message) }
   }
+}
+
+/** @throws SLUICE_COMPRESSION where what was decompressed is compressed once more: no text begins like that */
+async function refuseTwice(stream: Rewindable, o: { compression: CompressionName; url: string }): Promise<void> {
+  const { detectCompression } = await import('../../compression/detect.ts')
+  const inner = detectCompression(await firstBytes(stream, MAGIC_BYTES))
+  if (inner === 'none') return
+  throw new SluiceError('SLUICE_COMPRESSION', `what the ${o.compression} holds is ${inner} again: compressed twice`, {
+    where: { url: o.url },
+    hint: 'decompress it once before',
+  })
+}
+
+function inWords(compression: CompressionName): string {
+  return compression === 'none' ? 'not compressed' : compression
 }
 
 async function* headFirst(

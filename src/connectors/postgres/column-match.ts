@@ -1,4 +1,5 @@
 import { SluiceError } from '../../core/errors.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import { nearest } from './nearest.ts'
 import type { TableColumn, TableDescription } from './table.ts'
 
@@ -20,10 +21,7 @@ export function matchColumns(
       'SLUICE_COLUMN_GENERATED',
       `the source has values for what ${tableName(table)} generates itself: ${list(generated.map((column) => column.name))}`,
       {
-        hint: `leave it out: --select ${matched
-          .filter((column) => !column.generated)
-          .map((column) => column.name)
-          .join(',')}`,
+        hint: leaveOut(matched.filter((column) => !column.generated).map((column) => column.name)),
       },
     )
   const twice = matched.find((column, i) => matched.indexOf(column) !== i)
@@ -94,8 +92,12 @@ function missingHint(names: readonly string[], missing: readonly string[], table
   const likely = nearest(missing[0] ?? '', own)
   const kept = names.filter((name) => !missing.includes(name))
   return likely === null || names.includes(likely)
-    ? `leave it out: --select ${kept.join(',')}`
-    : `--rename ${missing[0] ?? ''}=${likely}, or leave it out: --select ${kept.join(',')}`
+    ? leaveOut(kept)
+    : `${shellQuote(['--rename', `${missing[0] ?? ''}=${likely}`])}, or ${leaveOut(kept)}`
+}
+
+function leaveOut(kept: readonly string[]): string {
+  return `leave it out: ${shellQuote(['--select', kept.join(',')])}`
 }
 
 function tableName(table: TableDescription): string {

@@ -29,7 +29,7 @@ const BY_STATE: Readonly<Record<string, Meaning>> = {
   '22P04': { code: 'SLUICE_CSV_FIELD_COUNT' },
   '22P05': {
     code: 'SLUICE_ENCODING',
-    hint: "the database's own encoding has no such character: a database in UTF8 holds it",
+    hint: String.raw`jsonb and the database's encoding lack this character: json holds \u0000, a database in UTF8 all others; or take it out with --replace`,
   },
   '23505': { code: 'SLUICE_DUPLICATE_KEY' },
   '23P01': { code: 'SLUICE_CONSTRAINT' },

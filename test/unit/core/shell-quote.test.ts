@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { resumeCommand } from '../../../src/cli/run-job.ts'
-import { shellQuote } from '../../../src/cli/shell-quote.ts'
+import { shellQuote } from '../../../src/core/shell-quote.ts'
 
 describe('shellQuote', () => {
   it('leaves plain words alone', () => {
