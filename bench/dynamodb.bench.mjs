@@ -1,6 +1,7 @@
 // CSV → DynamoDB: 1,770,724 rows into nullddb, which answers at once, so that what is timed is the client; beside ddbimport.
 // Both are built from source by who runs the bench: NULLDDB and DDBIMPORT name the programs (docs: README.md here).
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { makePostcodes } from './postcodes.mjs'
 import { bars, race, ratio, sh, spread, table } from './race.mjs'
@@ -20,6 +21,17 @@ async function startNullddb(flags = []) {
   await new Promise((resolve) => setTimeout(resolve, 500))
   const endpoint = `http://127.0.0.1:${port}`
   return { endpoint, counts: () => JSON.parse(sh(`curl -s ${endpoint}/`)) }
+}
+
+/** The file in a zip, served by a process of its own with the demo's web server. @returns its address */
+async function serveZip(file, zip) {
+  sh(`python3 -m zipfile -c ${zip} ${file}`)
+  const script = `const { serveFile } = await import('${new URL('../dist/cli/demo-server.js', import.meta.url)}')
+console.log((await serveFile('${zip}', 'postcodes.zip')).url)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onStop(() => child.kill('SIGKILL'))
+  const [said] = await once(child.stdout, 'data')
+  return String(said).trim()
 }
 
 export async function run({ rounds }) {
@@ -48,8 +60,9 @@ export async function run({ rounds }) {
     },
   })
   const requests = []
-  const own = (server, more = '') =>
-    `AWS_ENDPOINT_URL_DYNAMODB=${server.endpoint} ${sluice()} copy ${file} dynamodb:///Postcodes ${more} --state-dir ${folder}/state --new-job -q`
+  const zip = await serveZip(file, join(folder, 'postcodes.zip'))
+  const own = (server, more = '', source = file) =>
+    `AWS_ENDPOINT_URL_DYNAMODB=${server.endpoint} ${sluice()} copy ${source} dynamodb:///Postcodes ${more} --state-dir ${folder}/state --new-job -q`
   const typed = '--type latitude=number --type longitude=number'
   const ways = [
     { name: 'sluice', command: own(quick, typed), ...counted(quick) },
@@ -58,6 +71,7 @@ export async function run({ rounds }) {
       command: own(quick, `${typed} --select postcode,latitude,longitude --replace 'postcode=/ //'`),
       ...counted(quick),
     },
+    { name: 'sluice, the same in a zip over HTTP', command: own(quick, typed, zip), ...counted(quick) },
     ...(process.env.DDBIMPORT === undefined
       ? []
       : [
@@ -91,6 +105,11 @@ export async function run({ rounds }) {
           { what: 'wall against ddbimport', value: ratio(results, 'sluice', 'ddbimport'), bar: 0.5 },
           { what: 'CPU against ddbimport', value: ratio(results, 'sluice', 'ddbimport', (one) => one.cpu), bar: 0.4 },
         ]),
+    {
+      what: 'a zip over HTTP against the local CSV',
+      value: ratio(results, 'sluice, the same in a zip over HTTP', 'sluice'),
+      bar: 1.1,
+    },
     { what: 'CPU an item', value: (median('sluice', 'cpu') / ROWS) * 1e6, bar: 7, unit: 'µs' },
     {
       what: 'CPU an item, --select and --replace',
