@@ -101,7 +101,8 @@ async function askSink(
     const sql = (await route.sink.planSql?.(sinkRequest, what.schema)) ?? []
     const parts = route.raw ? await partsOf(sink, what, around.signal) : null
     const { concurrency = 'auto' } = around.options
-    const lanes = concurrency === 'auto' ? sink.lanes.max : Math.min(concurrency, sink.lanes.max)
+    const { max, ordered } = sink.lanes
+    const lanes = concurrency === 'auto' || ordered ? max : Math.min(concurrency, max)
     return { lanes, partBytes: parts?.bytes ?? null, parts: parts?.count ?? null, sql }
   } finally {
     await sink.close()

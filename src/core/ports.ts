@@ -250,8 +250,8 @@ export interface Sink {
   /** Forms that lanes take, cheapest first. */
   readonly forms: readonly BatchForm[]
   /**
-   * Most lanes that make sense, and how many to begin with where nobody says (2; more come while they bring more); 1 with `ordered` means that
-   * extents come in source order. `final`: what a lane throws ends the job, nothing is dealt again (a store has retried by itself).
+   * Most lanes that make sense, and how many to begin with where nobody says (2; more come while they bring more). `ordered`: extents come in
+   * source order, one after the other; `begin` is called in that order, and where there are several lanes, all of them are used. `final`: what a lane throws ends the job, nothing is dealt again (a store has retried by itself).
    * `alternating`: nothing is read while an extent is written (`--parallelism 0`). Read after `prepare`.
    */
   readonly lanes: {

@@ -124,8 +124,10 @@ class Run {
     this.#deal = deal
     this.#signal = AbortSignal.any([work.signal, this.#stop.signal])
     this.#lanes = laneCount(work.sink, work.lanes)
-    const first = work.lanes === 'auto' ? Math.min(work.sink.lanes.first ?? FIRST_LANES, this.#lanes) : this.#lanes
-    this.#limiter = new AdaptiveLimiter({ initial: first, min: work.lanes === 'auto' ? 1 : first, max: this.#lanes })
+    // Lanes that write by turns bring no more by being more, and no throttle makes them fewer.
+    const adapts = work.lanes === 'auto' && !work.sink.lanes.ordered
+    const first = adapts ? Math.min(work.sink.lanes.first ?? FIRST_LANES, this.#lanes) : this.#lanes
+    this.#limiter = new AdaptiveLimiter({ initial: first, min: adapts ? 1 : first, max: this.#lanes })
     this.#extentBytes = extentBytes(work, this.#lanes)
   }
 
@@ -184,13 +186,14 @@ class Run {
     if (this.#work.sink.lanes.alternating === true) await this.#deal.idle(this.#signal)
   }
 
-  /** A lane is opened when its first extent is there, and opened anew after it broke. */
+  /** A lane is opened when its first extent is there (before, where extents have an order: so they begin in it), and opened anew after it broke. */
   async #runLane(index: number): Promise<void> {
     let lane: Lane | null = null
     let sealed: Receipt[] = []
     // In a row, of this lane: lanes that break together do not make each other wait longer.
     let failures = 0
     try {
+      if (this.#work.sink.lanes.ordered) lane = await this.#work.sink.openLane({ signal: this.#signal })
       for (;;) {
         const loaded = await this.#deal.take(this.#signal, () => index < this.#limiter.limit)
         if (loaded === null) break
@@ -269,6 +272,7 @@ class Run {
 }
 
 function laneCount(sink: Sink, wanted: number | 'auto'): number {
+  if (sink.lanes.ordered) return sink.lanes.max
   return Math.max(1, Math.min(sink.lanes.max, wanted === 'auto' ? MOST_LANES : wanted))
 }
 

@@ -15,6 +15,11 @@ export class ExtentOrder {
     signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
+  /** Whether an extent was ever begun. */
+  get hasBegun(): boolean {
+    return this.#begun > 0
+  }
+
   /** Waits until the rows of all extents before are written. */
   async begin(): Promise<void> {
     const turn = this.#begun

@@ -134,7 +134,7 @@ class DynamoSink implements Sink {
       context.warn(
         `the table ${table}, which this job made, stays with what was put so far: sluice table delete ${table}`,
       )
-    else if (this.#writing !== null)
+    else if (this.#writing?.order.hasBegun === true)
       context.warn(`what was put so far stays in ${table}: the same rows, loaded again, replace it`)
     return Promise.resolve()
   }
