@@ -151,6 +151,37 @@ describe('runJob', () => {
     expect((await run({ source, sink: broken })).error).toMatchObject({ code: 'SLUICE_NETWORK' })
   })
 
+  it('begins extents in order in all lanes of such a sink, whatever --concurrency says', async () => {
+    const sink = table({ lanes: 3, ordered: true })
+    const begun: number[] = []
+    let [opened, most, sealing] = [0, 0, 0]
+    const openLane = sink.openLane.bind(sink)
+    sink.openLane = async () => {
+      // Later ones are ready sooner.
+      opened += 1
+      await new Promise((resolve) => setTimeout(resolve, 40 - opened * 10))
+      const lane = await openLane()
+      return {
+        ...lane,
+        begin: (extent) => {
+          begun.push(extent.sequence)
+          return lane.begin(extent)
+        },
+        seal: async (extent) => {
+          sealing += 1
+          most = Math.max(most, sealing)
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          sealing -= 1
+          return lane.seal(extent)
+        },
+      }
+    }
+    const outcome = await run({ source: new MemorySource([60], { batchRows: 2 }), sink, lanes: 1 })
+    expect(outcome).toMatchObject({ error: null, rowsWritten: 60 })
+    expect(begun).toEqual(begun.map((_, i) => i))
+    expect({ extents: begun.length > 5, most }).toEqual({ extents: true, most: 3 })
+  })
+
   it("ends with the signal's reason, and closes all that is open", async () => {
     const controller = new AbortController()
     const reason = new SluiceError('SLUICE_INTERRUPTED', 'SIGINT')
