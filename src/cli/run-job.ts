@@ -21,7 +21,7 @@ export async function runJob(
   const { interruption, own, screen, style } = context
   // Data and a bar on one terminal would mix.
   const usual = dataOnStdout && process.stdout.isTTY ? 'none' : 'auto'
-  const progress = new ProgressView(screen, style, own.quiet === true ? 'none' : (own.progress ?? usual))
+  const progress = new ProgressView(screen, style, own.progress ?? (own.quiet === true ? 'none' : usual))
   let result: JobResult
   try {
     result = withResumeCommand(await start({ signal: interruption.signal, onEvent: progress.listen }), context)

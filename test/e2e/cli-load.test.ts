@@ -131,26 +131,21 @@ describe('copy into PostgreSQL', () => {
     expect(await count()).toBe('3')
   })
 
-  it('prints its progress as lines of JSON with --progress json', async () => {
-    const source = await put('progress.csv', people(1, 1000))
-    const { code, stdout, stderr } = await sluice([
-      'copy',
-      source,
-      table(),
-      '--progress',
-      'json',
-      '--log-level',
-      'error',
-      '--json',
-    ])
-    expect(code).toBe(0)
-    oneObject(stdout)
-    const events = stderr
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { event: string })
-    expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['planned', 'phase']))
-  })
+  it.each([[['--log-level', 'error']], [['-q']]])(
+    'prints its progress as lines of JSON with --progress json %j',
+    async (more) => {
+      const source = await put('progress.csv', people(1, 1000))
+      const words = ['copy', source, table(), '--progress', 'json', '--json', ...more]
+      const { code, stdout, stderr } = await sluice(words)
+      expect(code).toBe(0)
+      oneObject(stdout)
+      const events = stderr
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { event: string })
+      expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['planned', 'phase']))
+    },
+  )
 
   it('loads a local file, gzipped or not, beside the objects', async () => {
     file('a.csv', people(1, 10))

@@ -11,7 +11,7 @@ export const run: RunCommand = async (context) => {
   const { operands, options, own, env, stateDir, screen, style, outStyle, print } = context
   const [source = '', sink = ''] = operands
   const stdin = source === '-' ? process.stdin : undefined
-  const progress = new ProgressView(screen, style, own.quiet === true ? 'none' : (own.progress ?? 'auto'))
+  const progress = new ProgressView(screen, style, own.progress ?? (own.quiet === true ? 'none' : 'auto'))
   let result: VerifyResult
   try {
     const { signal } = context.interruption
