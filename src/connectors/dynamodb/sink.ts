@@ -26,7 +26,7 @@ import { findDynamoTarget, type DynamoTarget } from './url.ts'
  * source's bytes, hence fewer of them.
  */
 const CSV_EXTENT_BYTES = 2 * 1024 * 1024
-const ROWS_EXTENT_BYTES = 256 * 1024
+const ROWS_EXTENT_BYTES = 128 * 1024
 /** One writes while the others wait for the last puts of their extents, which may have to be tried many times. */
 const LANES = 6
 
