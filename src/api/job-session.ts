@@ -48,7 +48,8 @@ export async function openJobFolder(
     return openOrAdopt(request, request.jobId)
   }
   const fingerprint = fingerprintOf(source, sink, options)
-  const unfinished = await findUnfinished(stateDir, fingerprint)
+  // What went to standard output can't be gone on with: each run begins anew.
+  const unfinished = sink === '-' ? null : await findUnfinished(stateDir, fingerprint)
   if (unfinished !== null) {
     const { jobId } = unfinished.header
     if (unfinished.running)

@@ -188,7 +188,8 @@ function groupInfos(footer: ThriftStruct, o: { size: number; leaves: number }): 
     const places = chunks.map((chunk) => chunkPlace(chunk, i))
     const start = places.reduce((least, place) => Math.min(least, place.start), o.size)
     const end = places.reduce((most, place) => Math.max(most, place.end), 0)
-    if (chunks.length > 0 && (start < MAGIC.byteLength || end > o.size || start > end))
+    // A group without rows has no bytes, and its chunks any offset (pyarrow's empty tables).
+    if (rows > 0 && chunks.length > 0 && (start < MAGIC.byteLength || end > o.size || start > end))
       throw broken(
         `row group ${i} is said to lie where the file has no bytes`,
         'the file is cut: fetch or make it anew',
