@@ -293,6 +293,18 @@ out(None)`
     }
   })
 
+  it('may have row groups without rows', async () => {
+    const path = join(folder, 'empty.parquet')
+    const groups = await judge(
+      `pq.write_table(pa.table({'id': pa.array([], pa.int64()), 's': pa.array([], pa.string())}), sys.argv[1])
+meta = pq.ParquetFile(sys.argv[1]).metadata
+out([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])`,
+      path,
+    )
+    expect(groups).toEqual([0])
+    expect(await readAll(await readFile(path))).toEqual([])
+  })
+
   it('have INT96 timestamps of every year', async () => {
     const path = join(folder, 'far.parquet')
     await judge(
