@@ -1,4 +1,5 @@
 import type { Extent, Partition, Position, Receipt } from '../core/job.ts'
+import { WakeUps } from '../core/wake-ups.ts'
 import type { LoadedExtent } from './extent-builder.ts'
 
 /** A stretch of a partition that no receipt covers. */
@@ -29,7 +30,7 @@ export class Deal {
   readonly #gaps: Gap[] = []
   readonly #waiting: LoadedExtent[] = []
   readonly #capacity: number
-  readonly #wakeUps = new Set<() => void>()
+  readonly #changes = new WakeUps()
   #began = false
   #reading = 0
   #writing = 0
@@ -85,7 +86,7 @@ export class Deal {
         return gap
       }
       if (this.#isDone()) return null
-      await this.#changed()
+      await this.#changes.next()
     }
   }
 
@@ -102,7 +103,7 @@ export class Deal {
     this.#reading -= 1
     const state = this.#states.get(gap.partition.id)
     if (state !== undefined) state.outstanding -= 1
-    this.#wake()
+    this.#changes.wake()
     return state?.outstanding === 0
   }
 
@@ -110,21 +111,21 @@ export class Deal {
   async offer(extent: LoadedExtent, signal: AbortSignal): Promise<void> {
     while (this.#waiting.length >= this.#capacity) {
       signal.throwIfAborted()
-      await this.#changed()
+      await this.#changes.next()
     }
     signal.throwIfAborted()
     this.#began = true
     const state = this.#states.get(extent.extent.partition)
     if (state !== undefined) state.outstanding += 1
     this.#waiting.push(extent)
-    this.#wake()
+    this.#changes.wake()
   }
 
   /** Resolves when no extent waits for a lane or is in one's hands. */
   async idle(signal: AbortSignal): Promise<void> {
     while (this.#waiting.length > 0 || this.#writing > 0) {
       signal.throwIfAborted()
-      await this.#changed()
+      await this.#changes.next()
     }
   }
 
@@ -135,11 +136,11 @@ export class Deal {
       const extent = mayTake() ? this.#waiting.shift() : undefined
       if (extent !== undefined) {
         this.#writing += 1
-        this.#wake()
+        this.#changes.wake()
         return extent
       }
       if (this.#isDone()) return null
-      await this.#changed()
+      await this.#changes.next()
     }
   }
 
@@ -149,7 +150,7 @@ export class Deal {
     const state = this.#states.get(receipt.extent.partition)
     state?.receipts.add(receipt)
     if (state !== undefined) state.outstanding -= 1
-    this.#wake()
+    this.#changes.wake()
     return state?.outstanding === 0
   }
 
@@ -157,7 +158,7 @@ export class Deal {
   putBack(extent: LoadedExtent): void {
     this.#writing -= 1
     this.#waiting.unshift(extent)
-    this.#wake()
+    this.#changes.wake()
   }
 
   /** Sealed extents that turned out lost are to be read again. */
@@ -174,26 +175,16 @@ export class Deal {
         last: extent.last,
       })
     }
-    this.#wake()
+    this.#changes.wake()
   }
 
   /** Wakes everyone who waits, so that they see that the job was aborted. */
   wakeAll(): void {
-    this.#wake()
+    this.#changes.wake()
   }
 
   #isDone(): boolean {
     return this.#gaps.length === 0 && this.#reading === 0 && this.#waiting.length === 0 && this.#writing === 0
-  }
-
-  #changed(): Promise<void> {
-    return new Promise((resolve) => this.#wakeUps.add(resolve))
-  }
-
-  #wake(): void {
-    const wakeUps = [...this.#wakeUps]
-    this.#wakeUps.clear()
-    for (const wakeUp of wakeUps) wakeUp()
   }
 }
 

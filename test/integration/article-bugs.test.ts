@@ -1,22 +1,17 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { jobExitCode } from '../../src/cli/exit-code.ts'
 import { copy, type CopyOptions, type JobResult } from '../../src/index.ts'
-import {
-  type DynamoFaults,
-  type DynamoServer,
-  type SeenBatch,
-  scanAll,
-  startDynalite,
-  startDynamoFaults,
-} from '../support/dynamodb.ts'
+import { type DynamoPlace, openDynamoPlace } from '../support/dynamo-place.ts'
+import { type DynamoFaults, type DynamoServer, type SeenBatch, scanAll } from '../support/dynamodb.ts'
 import { type MisbehavingHttp, startMisbehavingHttp } from '../support/misbehaving-http.ts'
 import { buildZip } from '../unit/compression/build-zip.ts'
 
 // The ten bugs of the program of the third experiment (mojitocoder/etl-ddb), one test each: what it did, and what sluice does instead.
 
+let place: DynamoPlace
 let server: DynamoServer
 let faults: DynamoFaults
 let http: MisbehavingHttp
@@ -27,16 +22,13 @@ let table = ''
 let first = 0
 
 beforeAll(async () => {
-  server = await startDynalite()
-  faults = await startDynamoFaults(server)
+  place = await openDynamoPlace('article')
+  ;({ server, faults, folder } = place)
   http = await startMisbehavingHttp()
-  folder = mkdtempSync(join(tmpdir(), 'sluice-article-'))
 })
 afterAll(async () => {
   await http.stop()
-  await faults.stop()
-  await server.stop()
-  rmSync(folder, { recursive: true })
+  await place.close()
 })
 beforeEach(() => {
   table = `Postcodes-${(tables += 1)}`

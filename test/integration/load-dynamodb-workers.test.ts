@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCredentialSource } from '../../src/aws/credentials.ts'
@@ -9,16 +8,17 @@ import { findDynamoTarget } from '../../src/connectors/dynamodb/url.ts'
 import type { CsvBatch } from '../../src/core/batch.ts'
 import { SluiceError } from '../../src/core/errors.ts'
 import { copy, resume, type CopyOptions, type JobResult } from '../../src/index.ts'
+import { type DynamoPlace, idRows, openDynamoPlace } from '../support/dynamo-place.ts'
 import {
   dynamoCall,
   type DynamoFaults,
   type DynamoServer,
   type Fate,
   scanAll,
-  startDynalite,
   startDynamoFaults,
 } from '../support/dynamodb.ts'
 
+let place: DynamoPlace
 let server: DynamoServer
 let faults: DynamoFaults
 let folder: string
@@ -26,15 +26,12 @@ let tables = 0
 let table = ''
 
 beforeAll(async () => {
-  server = await startDynalite()
-  faults = await startDynamoFaults(server)
-  folder = mkdtempSync(join(tmpdir(), 'sluice-dynamo-workers-'))
+  place = await openDynamoPlace('dynamo-workers')
+  ;({ server, faults, folder } = place)
 })
 
 afterAll(async () => {
-  await faults.stop()
-  await server.stop()
-  rmSync(folder, { recursive: true })
+  await place.close()
 })
 
 beforeEach(() => {
@@ -62,11 +59,6 @@ async function load(
 async function found(): Promise<ReadonlyMap<string, string>> {
   const items = await scanAll(server, table)
   return new Map(items.map((item) => [String(item.id?.S ?? item.id?.N), String(item.v?.S)]))
-}
-
-/** `id,v` with ids from 1. */
-function rowsText(count: number): string {
-  return `id,v\n${Array.from({ length: count }, (_, i) => `${i + 1},v${i + 1}\n`).join('')}`
 }
 
 const wanted = (count: number): ReadonlyMap<string, string> =>
@@ -126,7 +118,7 @@ describe('bad days', () => {
   it.each(FATES)('%s: every item is in, and counted once', async (name, fate) => {
     const first = faults.batches.length
     faults.decide = (batch) => fate(batch.number - first)
-    const result = await load(rowsText(300))
+    const result = await load(idRows(300))
     expect(result).toMatchObject({ status: 'done', rowsRead: 300, rowsWritten: 300, rowsSkipped: 0 })
     expect(await found()).toEqual(wanted(300))
     expect(result.retries).toBeGreaterThan(0)
@@ -136,7 +128,7 @@ describe('bad days', () => {
 
   it('stops, resumable, where one item is refused for ever; the others are in', async () => {
     faults.decide = () => ({ unprocessed: (item) => item.id?.S === '77' })
-    const result = await load(rowsText(200), { retryFor: 800 })
+    const result = await load(idRows(200), { retryFor: 800 })
     expect(result).toMatchObject({ status: 'stopped', rowsWritten: 0, error: { code: 'SLUICE_THROTTLED' } })
     expect(await scanAll(server, table)).toHaveLength(199)
     faults.decide = () => 'pass'
@@ -147,9 +139,9 @@ describe('bad days', () => {
 
   it('ends at once where it may not write, and where credentials cannot be renewed', async () => {
     faults.decide = () => ({ error: 'AccessDeniedException' })
-    expect(await load(rowsText(30))).toMatchObject({ status: 'failed', error: { code: 'SLUICE_ACCESS_DENIED' } })
+    expect(await load(idRows(30))).toMatchObject({ status: 'failed', error: { code: 'SLUICE_ACCESS_DENIED' } })
     faults.decide = () => ({ error: 'ExpiredTokenException' })
-    const expired = await load(rowsText(30), {}, { name: 'expired.csv' })
+    const expired = await load(idRows(30), {}, { name: 'expired.csv' })
     expect(expired).toMatchObject({ status: 'stopped', error: { code: 'SLUICE_CREDENTIALS_EXPIRED' } })
     expect(JSON.stringify(expired)).not.toContain('secret-of-the-test')
   })
@@ -157,7 +149,7 @@ describe('bad days', () => {
   it('keeps to --concurrency with all threads together', async () => {
     const slow = await startDynamoFaults(server)
     slow.decide = () => ({ delayMs: 20 })
-    const result = await load(rowsText(500), { concurrency: 3 }, { env: slow.env })
+    const result = await load(idRows(500), { concurrency: 3 }, { env: slow.env })
     await slow.stop()
     expect(result).toMatchObject({ status: 'done', rowsWritten: 500 })
     expect(slow.mostInFlight).toBe(3)
@@ -246,7 +238,7 @@ it('an abort leaves no thread, and a resume goes on', async () => {
     return { delayMs: 30 }
   }
   const first = faults.batches.length
-  const result = await load(rowsText(2000), { concurrency: 4 }, { signal: stop.signal })
+  const result = await load(idRows(2000), { concurrency: 4 }, { signal: stop.signal })
   expect(result).toMatchObject({ status: 'stopped', error: { code: 'SLUICE_INTERRUPTED' } })
   expect(faults.batches.length - first).toBeLessThan(60)
   expect(during).not.toEqual(before)
@@ -320,7 +312,7 @@ describe('the threads themselves', () => {
     })
     try {
       const extent = crew.begin()
-      await extent.write(batchOf(rowsText(200).slice('id,v\n'.length)))
+      await extent.write(batchOf(idRows(200).slice('id,v\n'.length)))
       extent.written()
       expect(await extent.settled()).toMatchObject({ accepted: 200, superseded: 0 })
     } finally {

@@ -1,18 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { copy, resume, type CopyOptions, type JobResult } from '../../src/index.ts'
-import {
-  type DynamoFaults,
-  type DynamoServer,
-  type Fate,
-  scanAll,
-  startDynalite,
-  startDynamoFaults,
-  type WireItem,
-} from '../support/dynamodb.ts'
+import { type DynamoPlace, idRows, openDynamoPlace } from '../support/dynamo-place.ts'
+import { type DynamoFaults, type DynamoServer, type Fate, scanAll, type WireItem } from '../support/dynamodb.ts'
 
+let place: DynamoPlace
 let server: DynamoServer
 let faults: DynamoFaults
 let folder: string
@@ -20,15 +13,12 @@ let tables = 0
 let table = ''
 
 beforeAll(async () => {
-  server = await startDynalite()
-  faults = await startDynamoFaults(server)
-  folder = mkdtempSync(join(tmpdir(), 'sluice-dynamo-'))
+  place = await openDynamoPlace('dynamo')
+  ;({ server, faults, folder } = place)
 })
 
 afterAll(async () => {
-  await faults.stop()
-  await server.stop()
-  rmSync(folder, { recursive: true })
+  await place.close()
 })
 
 beforeEach(() => {
@@ -51,11 +41,6 @@ async function load(text: string, options: CopyOptions = {}, name = 'in.csv'): P
 async function items(): Promise<WireItem[]> {
   const found = await scanAll(server, table)
   return found.toSorted((a, b) => Number(Object.values(a.id ?? {})[0]) - Number(Object.values(b.id ?? {})[0]))
-}
-
-/** `id,v` with ids from 1. */
-function rowsText(count: number): string {
-  return `id,v\n${Array.from({ length: count }, (_, i) => `${i + 1},v${i + 1}\n`).join('')}`
 }
 
 const wanted = (count: number): WireItem[] =>
@@ -139,7 +124,7 @@ describe('bad days', () => {
   it.each(FATES)('%s: every item is in, and counted once', async (_, fate) => {
     const first = faults.batches.length
     faults.decide = (batch) => fate(batch.number - first)
-    expect(await load(rowsText(300))).toMatchObject({ status: 'done', rowsRead: 300, rowsWritten: 300, rowsSkipped: 0 })
+    expect(await load(idRows(300))).toMatchObject({ status: 'done', rowsRead: 300, rowsWritten: 300, rowsSkipped: 0 })
     expect(await items()).toEqual(wanted(300))
     for (const batch of faults.batches) {
       expect(batch.items.length).toBeGreaterThan(0)
@@ -149,7 +134,7 @@ describe('bad days', () => {
 
   it('stops, resumable, where one item is refused for ever; the others are in', async () => {
     faults.decide = () => ({ unprocessed: (item) => item.id?.S === '77' })
-    const result = await load(rowsText(200), { retryFor: 800 })
+    const result = await load(idRows(200), { retryFor: 800 })
     expect(result).toMatchObject({ status: 'stopped', rowsWritten: 0, error: { code: 'SLUICE_THROTTLED' } })
     expect(await scanAll(server, table)).toHaveLength(199)
     faults.decide = () => 'pass'
@@ -161,7 +146,7 @@ describe('bad days', () => {
   it('stops, resumable, where credentials expire', async () => {
     let sent = 0
     faults.decide = () => ((sent += 1) < 3 ? 'pass' : { error: 'ExpiredTokenException' })
-    expect(await load(rowsText(200), { concurrency: 1 })).toMatchObject({
+    expect(await load(idRows(200), { concurrency: 1 })).toMatchObject({
       status: 'stopped',
       error: { code: 'SLUICE_CREDENTIALS_EXPIRED' },
     })
@@ -169,7 +154,7 @@ describe('bad days', () => {
 
   it('ends at once where it may not write', async () => {
     faults.decide = () => ({ error: 'AccessDeniedException' })
-    expect(await load(rowsText(30))).toMatchObject({ status: 'failed', error: { code: 'SLUICE_ACCESS_DENIED' } })
+    expect(await load(idRows(30))).toMatchObject({ status: 'failed', error: { code: 'SLUICE_ACCESS_DENIED' } })
   })
 })
 

@@ -1,10 +1,12 @@
+import { WakeUps } from '../../core/wake-ups.ts'
+
 /**
  * The order of the extents of several lanes: one is written at a time, in the order in which their lanes asked, and they are sealed in that order, while
  * later ones are written already. As many wait as there are lanes.
  */
 export class ExtentOrder {
   readonly #signal: AbortSignal
-  readonly #waiting = new Set<() => void>()
+  readonly #changes = new WakeUps()
   #begun = 0
   #written = 0
   #sealed = 0
@@ -12,7 +14,7 @@ export class ExtentOrder {
   /** The signal ends every wait, with its reason. */
   constructor(signal: AbortSignal) {
     this.#signal = signal
-    signal.addEventListener('abort', () => this.#wake(), { once: true })
+    signal.addEventListener('abort', () => this.#changes.wake(), { once: true })
   }
 
   /** Whether an extent was ever begun. */
@@ -31,7 +33,7 @@ export class ExtentOrder {
   written(): { readonly done: Promise<void>; readonly next: () => void } {
     const turn = this.#written
     this.#written += 1
-    this.#wake()
+    this.#changes.wake()
     const done = this.#until(() => this.#sealed === turn)
     // Who ends before it looks has the reason from elsewhere.
     done.catch(() => undefined)
@@ -39,7 +41,7 @@ export class ExtentOrder {
       done,
       next: () => {
         this.#sealed += 1
-        this.#wake()
+        this.#changes.wake()
       },
     }
   }
@@ -48,13 +50,7 @@ export class ExtentOrder {
     for (;;) {
       this.#signal.throwIfAborted()
       if (isTurn()) return
-      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+      await this.#changes.next()
     }
-  }
-
-  #wake(): void {
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    for (const wake of waiting) wake()
   }
 }

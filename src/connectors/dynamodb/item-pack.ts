@@ -1,5 +1,5 @@
 import type { ItemRows } from './put-message.ts'
-import { PUT_BEGIN, PUT_END } from './wire-json.ts'
+import { mostPutBytes, writePut } from './wire-json.ts'
 
 const FIRST_BYTES = 64 * 1024
 
@@ -13,9 +13,8 @@ export class ItemPack {
 
   /** `text`: attributes as they go over the wire, without the braces. `row`: its index in the batch. */
   add(text: string, key: string, row: number): void {
-    // Three bytes of UTF-8 a UTF-16 unit at most.
-    this.#reserve(text.length * 3 + PUT_BEGIN.byteLength + PUT_END.byteLength)
-    this.#at += this.#bytes.write(`{"PutRequest":{"Item":{${text}}}}`, this.#at)
+    this.#reserve(mostPutBytes(text))
+    this.#at = writePut(text, this.#bytes, this.#at)
     this.#ends.push(this.#at)
     this.#keys.push(key)
     this.#rows.push(row)

@@ -5,11 +5,11 @@ import { recordCursor } from '../../formats/csv/record-cursor.ts'
 import { ByColumns } from './by-columns.ts'
 import type { SeenKeys } from './key-seen.ts'
 import type { PutCounts } from './put-message.ts'
-import { checkPut, putRecord, type PutPlace } from './put-record.ts'
+import { putAttributes, putRecord, type PutPlace } from './put-record.ts'
 import type { ExtentWriter, PutWay } from './put-way.ts'
 import type { PutWindow } from './put-window.ts'
 import type { Attribute } from './type-map.ts'
-import { CsvItemEncoder, PUT_BEGIN, PUT_END } from './wire-json.ts'
+import { CsvItemEncoder } from './wire-json.ts'
 import { RowItemEncoder } from './wire-rows.ts'
 
 export interface OwnWayOptions {
@@ -77,29 +77,22 @@ export class OwnWay implements PutWay {
   }
 
   /** @returns bytes of its items */
-  async #putRows(batch: RowsBatch, { window, seen, puts }: PutPlace): Promise<number> {
+  async #putRows(batch: RowsBatch, place: PutPlace): Promise<number> {
     const encoder = this.#rowEncoders.get(
       batch.columns,
       () => new RowItemEncoder(this.#o.attributesFor(batch.columns), this.#o),
     )
-    let sum = 0
+    const { window } = place
+    let bytes = 0
     for (let index = 0; index < batch.rows.length; index += 1) {
-      const { open } = window
       try {
         const { text, key } = encoder.encode(batch.rows[index] ?? [])
-        // Three bytes of UTF-8 a UTF-16 unit at most.
-        open.reserve(text.length * 3 + PUT_BEGIN.byteLength + PUT_END.byteLength + 1)
-        const { bytes, at } = open
-        bytes[at] = open.separator
-        const end = at + 1 + bytes.write(`{"PutRequest":{"Item":{${text}}}}`, at + 1)
-        checkPut(key, bytes, { start: at, end, seen })
-        sum += end - at
-        window.add(key, end, puts)
+        bytes += putAttributes(text, key, place)
       } catch (error) {
         throw error instanceof SluiceError ? error.at(batch.places[index] ?? {}) : error
       }
-      if (open.isFull) await window.makeRoom()
+      if (window.open.isFull) await window.makeRoom()
     }
-    return sum
+    return bytes
   }
 }

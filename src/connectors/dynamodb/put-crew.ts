@@ -3,6 +3,8 @@ import type { CredentialSource } from '../../aws/credentials.ts'
 import type { CsvBatch, RowsBatch } from '../../core/batch.ts'
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import type { Reporter } from '../../core/ports.ts'
+import { siblingModule } from '../../core/sibling-module.ts'
+import { WakeUps } from '../../core/wake-ups.ts'
 import { locateRecord } from '../../formats/csv/locate.ts'
 import { recordCursor } from '../../formats/csv/record-cursor.ts'
 import { ByColumns } from './by-columns.ts'
@@ -85,7 +87,7 @@ export class PutCrew implements ThreadsWay {
   readonly #emptiness: Emptiness & { readonly sorted: boolean }
   readonly #division: KeyDivision
   readonly #rowEncoders = new ByColumns<RowItemEncoder>()
-  readonly #wakeUps = new Set<() => void>()
+  readonly #changes = new WakeUps()
   readonly #onAbort: () => void
   #begun = 0
   #blocks = 0
@@ -102,7 +104,9 @@ export class PutCrew implements ThreadsWay {
     this.#emptiness = { nulls: first.nulls, sorted: first.keys.length > 1 }
     this.#keys = first.keys
     this.#division = new KeyDivision(first.keys, options.threads.length)
-    this.#workers = options.threads.map((data) => startPutThread(data))
+    this.#workers = options.threads.map(
+      (data) => new Worker(siblingModule('put-thread', import.meta.url), { workerData: data }),
+    )
     for (const worker of this.#workers) this.#listen(worker)
     this.#onAbort = () => this.stop(options.signal.reason)
     options.signal.addEventListener('abort', this.#onAbort, { once: true })
@@ -231,7 +235,7 @@ export class PutCrew implements ThreadsWay {
   #listen(worker: Worker): void {
     worker.on('message', (message: FromPutThread) => {
       this.#take(worker, message)
-      this.#wakeUp()
+      this.#changes.wake()
     })
     worker.on('error', (error) => this.#fail(died(error.message, error)))
     worker.on('exit', (code) => this.#fail(died(`exit code ${code}`)))
@@ -318,7 +322,7 @@ export class PutCrew implements ThreadsWay {
     this.#o.signal.removeEventListener('abort', this.#onAbort)
     this.#ended ??= Promise.all(this.#workers.map((worker) => worker.terminate()))
     Atomics.store(this.#shared.lastBlock, 0, -1)
-    this.#wakeUp()
+    this.#changes.wake()
   }
 
   async #until(condition: () => boolean): Promise<void> {
@@ -327,21 +331,9 @@ export class PutCrew implements ThreadsWay {
       this.#o.signal.throwIfAborted()
       if (this.#failure !== null) throw this.#failure
       if (condition()) return
-      await new Promise<void>((resolve) => this.#wakeUps.add(resolve))
+      await this.#changes.next()
     }
   }
-
-  #wakeUp(): void {
-    const wakeUps = [...this.#wakeUps]
-    this.#wakeUps.clear()
-    for (const wakeUp of wakeUps) wakeUp()
-  }
-}
-
-/** Begins a thread. Beside the program's own build its file is TypeScript, as this one is then. */
-function startPutThread(data: PutThreadData): Worker {
-  const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-  return new Worker(new URL(`./put-thread${ending}`, import.meta.url), { workerData: data })
 }
 
 function badRow({ batch, row, error }: BadRow): SluiceError {

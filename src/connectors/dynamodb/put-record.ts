@@ -4,7 +4,7 @@ import type { SeenKeys } from './key-seen.ts'
 import type { ExtentPuts } from './put-batch.ts'
 import type { PutWindow } from './put-window.ts'
 import { MOST_ITEM_BYTES, checkItemSize } from './validate.ts'
-import { PUT_BEGIN, PUT_END, type CsvItemEncoder } from './wire-json.ts'
+import { mostPutBytes, PUT_BEGIN, PUT_END, type CsvItemEncoder, writePut } from './wire-json.ts'
 
 /** Where puts go, and what they are counted by. */
 export interface PutPlace {
@@ -29,20 +29,41 @@ export function putRecord(cursor: RecordCursor, encoder: CsvItemEncoder, { windo
 }
 
 /** The same for an item that is written already, as `{"PutRequest":…}`. @throws as checkPut */
-export function putItem(item: Uint8Array, key: string, { window, seen, puts }: PutPlace): number {
+export function putItem(item: Uint8Array, key: string, place: PutPlace): number {
+  return putWritten(key, place, {
+    most: item.byteLength,
+    write: (bytes, at) => {
+      bytes.set(item, at)
+      return at + item.byteLength
+    },
+  })
+}
+
+/** The same for an item by its attributes, as they go over the wire without braces. @throws as checkPut */
+export function putAttributes(attributes: string, key: string, place: PutPlace): number {
+  return putWritten(key, place, {
+    most: mostPutBytes(attributes),
+    write: (bytes, at) => writePut(attributes, bytes, at),
+  })
+}
+
+function putWritten(
+  key: string,
+  { window, seen, puts }: PutPlace,
+  o: { readonly most: number; readonly write: (bytes: Buffer, at: number) => number },
+): number {
   const { open } = window
-  open.reserve(item.byteLength + 1)
+  open.reserve(o.most + 1)
   const { bytes, at } = open
   bytes[at] = open.separator
-  bytes.set(item, at + 1)
-  const end = at + 1 + item.byteLength
+  const end = o.write(bytes, at + 1)
   checkPut(key, bytes, { start: at, end, seen })
   window.add(key, end, puts)
   return end - at
 }
 
 /** @throws SLUICE_VALUE where an item is too large; SLUICE_DUPLICATE_KEY where its key came before and that is an error */
-export function checkPut(
+function checkPut(
   key: string,
   bytes: Buffer,
   { start, end, seen }: { readonly start: number; readonly end: number; readonly seen: SeenKeys | null },

@@ -11,6 +11,16 @@ import type { Emptiness } from './wire-rows.ts'
 export const PUT_BEGIN = Buffer.from('{"PutRequest":{"Item":{')
 export const PUT_END = Buffer.from('}}}')
 
+/** Bytes that `writePut` takes at most: a UTF-16 unit has three of UTF-8 at most. */
+export function mostPutBytes(attributes: string): number {
+  return attributes.length * 3 + PUT_BEGIN.byteLength + PUT_END.byteLength
+}
+
+/** Writes attributes, as they go over the wire without braces, as a put. @returns where it ends */
+export function writePut(attributes: string, bytes: Buffer, at: number): number {
+  return at + bytes.write(`{"PutRequest":{"Item":{${attributes}}}}`, at)
+}
+
 const QUOTE = 34
 const BACKSLASH = 92
 const MINUS = 45

@@ -1,11 +1,9 @@
 import { Worker } from 'node:worker_threads'
+import { siblingModule } from '../../core/sibling-module.ts'
 
-/**
- * Begins a thread of this folder. It keeps no process alive by itself; beside the program's own build the file is TypeScript, as this one is then.
- */
+/** Begins a thread of this folder. It keeps no process alive by itself. */
 export function startThread(name: 'encode-thread' | 'decode-thread', data: unknown): Worker {
-  const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-  const worker = new Worker(new URL(`./${name}${ending}`, import.meta.url), { workerData: data })
+  const worker = new Worker(siblingModule(name, import.meta.url), { workerData: data })
   worker.unref()
   return worker
 }

@@ -1,0 +1,16 @@
+/** Those who wait for a change, and look then whether it is the one that they want. As many wait as there are callers. */
+export class WakeUps {
+  readonly #waiting = new Set<() => void>()
+
+  /** Until the next `wake`. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve))
+  }
+
+  /** Wakes those who wait now; who waits again waits for the next. */
+  wake(): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const wakeUp of waiting) wakeUp()
+  }
+}
