@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { SluiceError } from '../core/errors.ts'
+import { BufferPool } from '../core/lent-buffers.ts'
 import { decodeChunks, parseHead, type Head } from './http1.ts'
 import { ResponseBody } from './response-body.ts'
 
@@ -33,6 +34,7 @@ export interface BulkOptions {
 /** Reads land one after the other in buffers of this size, so that a small read (a TLS record) pins no large buffer. */
 const BUFFER_BYTES = 256 * 1024
 const LEAST_READ_BYTES = 64 * 1024
+const buffers = new BufferPool(BUFFER_BYTES)
 const MAX_HEAD_BYTES = 64 * 1024
 const MAX_REFUSAL_BYTES = 256 * 1024
 
@@ -142,7 +144,7 @@ class Connection {
   readonly #hooks: ConnectionHooks
   readonly #socket: Socket
   readonly #host: string
-  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #lent = buffers.take()
   #filled = 0
   #head: Buffer[] = []
   #headBytes = 0
@@ -211,10 +213,11 @@ class Connection {
 
   #space(): Buffer {
     if (BUFFER_BYTES - this.#filled < LEAST_READ_BYTES) {
-      this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+      this.#lent.close()
+      this.#lent = buffers.take()
       this.#filled = 0
     }
-    return this.#buffer.subarray(this.#filled)
+    return this.#lent.buffer.subarray(this.#filled)
   }
 
   #read(bytes: Uint8Array): boolean {
@@ -312,8 +315,15 @@ class Connection {
       return
     }
     this.#left -= bytes.byteLength
-    if (bytes.byteLength > 0) this.#body?.push(bytes)
+    if (bytes.byteLength > 0) this.#push(bytes)
     if (this.#left === 0) this.#finish()
+  }
+
+  #push(bytes: Uint8Array): void {
+    if (this.#body === null) return
+    // What came with the head is a copy.
+    if (bytes.buffer === this.#lent.buffer.buffer) this.#lent.lent(bytes.byteLength)
+    this.#body.push(bytes)
   }
 
   #finish(): void {
@@ -349,6 +359,7 @@ class Connection {
   }
 
   #onClose(): void {
+    this.#lent.close()
     const exchange = this.#exchange
     const body = this.#body
     const error =

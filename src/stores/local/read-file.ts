@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import { isatty, ReadStream } from 'node:tty'
 import { promisify } from 'node:util'
 import { SluiceError } from '../../core/errors.ts'
+import { BufferPool } from '../../core/lent-buffers.ts'
 import type { Abortable, ByteRange, ObjectInfo } from '../../core/ports.ts'
 import { cut, untilAborted } from '../byte-sequence.ts'
 import { translateLocalError } from './local-error.ts'
@@ -11,6 +12,7 @@ import { localPin, statOf } from './local-info.ts'
 
 /** One read, and so one chunk. Two are in memory: the consumer's and the next, read meanwhile. */
 const READ_BYTES = 512 * 1024
+const buffers = new BufferPool(READ_BYTES)
 
 /**
  * A range of a regular file. The pin is compared when it is opened and again after the last byte was read, before that is handed on.
@@ -56,17 +58,21 @@ async function pinned(handle: FileHandle, info: ObjectInfo): Promise<BigIntStats
 }
 
 async function readChunk(handle: FileHandle, info: ObjectInfo, range: ByteRange): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafeSlow(range.end - range.start)
-  const { bytesRead } = await handle.read(buffer, 0, buffer.byteLength, range.start).catch((error: unknown) => {
-    throw translateLocalError(error, info.url, range.start)
-  })
+  const loan = buffers.take()
+  const { bytesRead } = await handle
+    .read(loan.buffer, 0, range.end - range.start, range.start)
+    .catch((error: unknown) => {
+      throw translateLocalError(error, info.url, range.start)
+    })
+  loan.lent(bytesRead)
+  loan.close()
   if (bytesRead === 0) {
     await pinned(handle, info)
     throw new SluiceError('SLUICE_SOURCE_SHORT', 'the file ends before the size that the system tells', {
       where: { url: info.url, byte: range.start },
     })
   }
-  return buffer.subarray(0, bytesRead)
+  return loan.buffer.subarray(0, bytesRead)
 }
 
 function changed(info: ObjectInfo, now: BigIntStats): SluiceError {
