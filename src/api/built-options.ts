@@ -1,4 +1,5 @@
 import { SluiceError } from '../core/errors.ts'
+import type { Connector } from '../connectors/connector.ts'
 import type { CopyOptions } from '../core/options.ts'
 
 /**
@@ -6,15 +7,26 @@ import type { CopyOptions } from '../core/options.ts'
  *
  * @throws SLUICE_NOT_YET, SLUICE_USAGE
  */
-export function requireBuilt(options: CopyOptions, sink: string): void {
-  const { mode } = options
-  // A put replaces the item with the same key: into DynamoDB it is what append does.
-  const upserts = mode === 'upsert' && /^dynamodb:/i.test(sink)
-  if (mode !== undefined && mode !== 'append' && mode !== 'truncate' && !upserts) throw notYet(`--mode ${mode}`)
+export function requireBuilt(options: CopyOptions, sink: Connector): void {
+  requireMode(options, sink)
   if (options.sourceCompression === 'bzip2' || options.sinkCompression === 'bzip2') throw notYet('bzip2')
   if (options.sinkCompression === 'zip') throw notYet('--sink-compression zip')
   if (options.mode === 'truncate' && options.yes !== true)
     throw new SluiceError('SLUICE_USAGE', '--mode truncate empties the table', { hint: 'say --yes if that is meant' })
+}
+
+/** @throws SLUICE_NOT_YET where the sink lacks the mode, SLUICE_USAGE where it has none */
+function requireMode({ mode = 'append' }: CopyOptions, { name, modes }: Connector): void {
+  if (modes === undefined) {
+    if (mode === 'append') return
+    throw new SluiceError('SLUICE_USAGE', `--mode ${mode} is about the rows of a table, and the sink is a ${name}`, {
+      hint: 'leave it out; --if-exists overwrite replaces an output that is there',
+    })
+  }
+  if (modes.includes(mode)) return
+  throw new SluiceError('SLUICE_NOT_YET', `--mode ${mode} into ${name} is specified and not built yet`, {
+    hint: `${name} has ${modes.map((one) => `--mode ${one}`).join(' and ')}`,
+  })
 }
 
 function notYet(what: string): SluiceError {

@@ -23,11 +23,15 @@ import { mapColumns } from './rows.ts'
  * @throws SluiceError for what is wrong before a job exists: usage, an unfinished job of the same kind, the state folder
  */
 export async function copy(request: CopyRequest): Promise<JobResult> {
-  requireBuilt(request.options, request.sink)
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
-  const folder = await openJobFolder(request, (old) => discardJob(old, request, { route, around, progressor }))
+  requireBuilt(request.options, route.sink)
+  const streams = await Promise.all([route.source.isStream?.(request.source), route.sink.isStream?.(request.sink)])
+  const resumable = !streams.includes(true)
+  const folder = await openJobFolder({ ...request, resumable }, (old) =>
+    discardJob(old, request, { route, around, progressor }),
+  )
   try {
     return await runInFolder(request, { folder, route, around, progressor })
   } finally {

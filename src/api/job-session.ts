@@ -7,7 +7,6 @@ import { redactUrl } from '../core/redact.ts'
 import { JobFolder, findUnfinished, newJobId, viewJob } from '../engine/job-folder.ts'
 import type { JobEntry, JobHeader } from '../engine/job-folder.ts'
 import type { Progressor } from '../engine/progress.ts'
-import { isReplayableUrl } from './replayable.ts'
 import type { CopyRequest } from './requests.ts'
 
 /** Options that do not change what a job does, only how fast or how it is told: a resume may set them anew. */
@@ -32,13 +31,18 @@ export function fingerprintOf(source: string, sink: string, options: CopyOptions
     .slice(0, 32)
 }
 
+/** A copy, and whether it can be gone on with once it was cut short: what came or went through a pipe is gone. */
+interface JobRequest extends CopyRequest {
+  readonly resumable: boolean
+}
+
 /**
  * The job's folder: a new one, or that of the job which is to go on.
  *
  * @throws SLUICE_JOB_EXISTS, SLUICE_JOB_UNKNOWN, SLUICE_JOB_RUNNING, SLUICE_STATE
  */
 export async function openJobFolder(
-  request: CopyRequest,
+  request: JobRequest,
   supersede: (folder: JobFolder) => Promise<void>,
 ): Promise<JobFolder> {
   const { source, sink, options, stateDir } = request
@@ -48,8 +52,7 @@ export async function openJobFolder(
     return openOrAdopt(request, request.jobId)
   }
   const fingerprint = fingerprintOf(source, sink, options)
-  // What went to standard output can't be gone on with: each run begins anew.
-  const unfinished = sink === '-' ? null : await findUnfinished(stateDir, fingerprint)
+  const unfinished = request.resumable ? await findUnfinished(stateDir, fingerprint) : null
   if (unfinished !== null) {
     const { jobId } = unfinished.header
     if (unfinished.running)
@@ -69,7 +72,7 @@ export async function openJobFolder(
 }
 
 /** A job that another machine began has no folder here: where its sink keeps a ledger, it can go on all the same. */
-async function openOrAdopt(request: CopyRequest, jobId: string): Promise<JobFolder> {
+async function openOrAdopt(request: JobRequest, jobId: string): Promise<JobFolder> {
   try {
     await refuseGivenUp(request.stateDir, jobId)
     return await JobFolder.open(request.stateDir, jobId)
@@ -89,7 +92,7 @@ async function refuseGivenUp(stateDir: string, jobId: string): Promise<void> {
   })
 }
 
-function newHeader(request: CopyRequest, jobId: string): JobHeader {
+function newHeader(request: JobRequest, jobId: string): JobHeader {
   const { source, sink, options } = request
   return {
     jobId,
@@ -98,7 +101,7 @@ function newHeader(request: CopyRequest, jobId: string): JobHeader {
     sink: redactUrl(sink),
     options,
     fingerprint: fingerprintOf(source, sink, options),
-    resumable: isReplayableUrl(source),
+    resumable: request.resumable,
   }
 }
 

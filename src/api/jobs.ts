@@ -35,9 +35,11 @@ function summary(view: JobView): JobSummary {
   const ended = last?.kind === 'end' ? last : null
   const runs = view.entries.filter((entry) => entry.kind === 'run').length
   const open = runs > ends.length || ended === null
+  // What was cut short and can't be gone on with is over.
+  const cut = view.header.resumable ? 'unfinished' : 'failed'
   return {
     jobId: view.header.jobId,
-    status: view.running ? 'running' : (view.result?.status ?? (open ? 'unfinished' : ended.status)),
+    status: view.running ? 'running' : (view.result?.status ?? (open ? cut : ended.status)),
     source: view.header.source,
     sink: view.header.sink,
     startedAt: view.header.createdAt,

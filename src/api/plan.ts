@@ -19,10 +19,10 @@ import { mapColumns } from './rows.ts'
  * @throws what a copy would find before any row is read
  */
 export async function plan(request: CopyRequest): Promise<PlanResult> {
-  requireBuilt({ ...request.options, yes: true }, request.sink)
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
+  requireBuilt({ ...request.options, yes: true }, route.sink)
   const source = await route.source.openSource?.({ ...endpointRequest(request.source, around), raw: route.raw })
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
   try {

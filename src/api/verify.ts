@@ -22,11 +22,11 @@ import { displayText, mapColumns } from './rows.ts'
  * @throws what reading either side throws
  */
 export async function verify(sourceUrl: string, sinkUrl: string, request: VerifyRequest): Promise<VerifyResult> {
-  requireBuilt({ ...request.options, yes: true }, sinkUrl)
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const { signal } = around
   const sink = await connectorFor(sinkUrl)
+  requireBuilt({ ...request.options, yes: true }, sink)
   const from = { url: sourceUrl, request: endpointRequest(sourceUrl, around), connector: await connectorFor(sourceUrl) }
   const to = { url: sinkUrl, request: endpointRequest(sinkUrl, around), connector: sink }
   const limit = request.limit ?? 10

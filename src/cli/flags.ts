@@ -108,8 +108,8 @@ export const FLAGS: readonly Flag[] = [
   flag('mode MODE', 'what happens to rows that are there; default: append', {
     ...f('mode', COPIES),
     value: v.choice(
-      ['append', 'truncate', 'replace', 'upsert', 'skip-existing', 'sync'],
-      ['replace', 'upsert', 'skip-existing', 'sync'],
+      ['append', 'truncate', 'upsert', 'replace', 'skip-existing', 'sync'],
+      ['replace', 'skip-existing', 'sync'],
     ),
   }),
   flag('create', 'create the table if it is missing', { ...f('mode', COPIES), value: v.toggle }),

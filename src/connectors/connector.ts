@@ -1,5 +1,5 @@
 import type { FormatEncoder, FormatName, ObjectInfo, Reporter, Sink, SinkContext, Source } from '../core/ports.ts'
-import type { CopyOptions, Environment } from '../core/options.ts'
+import type { CopyOptions, Environment, Mode } from '../core/options.ts'
 import type { Json } from '../core/job.ts'
 import type { Schema } from '../core/schema.ts'
 import type { Batch } from '../core/batch.ts'
@@ -76,6 +76,10 @@ export interface Connector {
   /** For messages: `PostgreSQL`, `file`. */
   readonly name: string
   fileKind?(request: EndpointRequest): FileKind
+  /** What its sink can do with rows that are there, the default first; absent where it has no sink of rows that stay. */
+  readonly modes?: readonly Mode[]
+  /** Whether what passes there is gone once it is read or written (standard input and output, a FIFO): a job that was cut short can't be gone on with. */
+  isStream?(url: string): Promise<boolean>
   /** One sentence each on how rows are read and written: why a route is as it is. */
   readsBy?(options: CopyOptions): string
   writesBy?(options: CopyOptions): string

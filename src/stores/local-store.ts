@@ -48,6 +48,12 @@ export function createLocalStore(): LocalStore {
   }
 }
 
+/** Whether there is a FIFO, a terminal, another device, or one of this process's own descriptors. */
+export async function isSpecialFile(key: string): Promise<boolean> {
+  if (ownDescriptor(key) !== null) return true
+  return stat(key, { bigint: true }).then(isSpecial, () => false)
+}
+
 /** `taken` grows by one name for each FIFO or device that is read. */
 async function* readOnce(
   info: ObjectInfo,

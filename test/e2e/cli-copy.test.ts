@@ -1,5 +1,15 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -148,4 +158,29 @@ describe('a reader that goes away', () => {
       expect({ stdout, stderr }).toEqual({ stdout: 'xxxxxxxxxx 141\n', stderr: '' })
     }
   })
+
+  it.each(['-', 'pipe'])(
+    'a copy to %s that was killed is over: nothing can go on with what went away',
+    async (sink) => {
+      writeFileSync(join(folder, 'big.csv'), 'x'.repeat(4_000_000))
+      const pipe = join(folder, 'pipe')
+      execFileSync('mkfifo', [pipe])
+      const reader = sink === 'pipe' ? openSync(pipe, constants.O_RDWR) : null
+      const child = startCli(['copy', 'big.csv', sink], options())
+      const end = ended(child)
+      child.stdout.pause()
+      const listed = async () =>
+        (JSON.parse((await sluice('jobs', '--json')).stdout) as { jobs: { jobId: string; status: string }[] }).jobs
+      while ((await listed())[0]?.status !== 'running') await delay(20)
+      child.kill('SIGKILL')
+      child.stdout.resume()
+      await end
+      if (reader !== null) closeSync(reader)
+      const [job] = await listed()
+      expect(job?.status).toBe('failed')
+      const shown = JSON.parse((await sluice('show', job?.jobId ?? '', '--json')).stdout) as JobResult
+      expect(shown.resumeCommand).toBeNull()
+      expect((await sluice('copy', 'big.csv', sink === 'pipe' ? 'other' : sink)).code).toBe(0)
+    },
+  )
 })

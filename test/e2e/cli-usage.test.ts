@@ -55,6 +55,16 @@ describe('usage errors', () => {
       'error: --mode truncate deletes every row of postgres://u:***@127.0.0.1:1/db?table=t  [SLUICE_USAGE]',
     ],
     [
+      'a mode that the sink lacks',
+      ['copy', 'people.csv', 'postgres://u:secret@127.0.0.1:1/db?table=t', '--mode', 'upsert'],
+      'error: --mode upsert into PostgreSQL is specified and not built yet  [SLUICE_NOT_YET]',
+    ],
+    [
+      'a mode, and a sink that is no table',
+      ['copy', 'people.csv', 'out.csv', '--mode', 'truncate', '--yes'],
+      'error: --mode truncate is about the rows of a table, and the sink is a file  [SLUICE_USAGE]',
+    ],
+    [
       'a flag that is not built',
       ['copy', 'people.csv', 'out.csv', '--reject-limit', '5'],
       'error: --reject-limit is not built yet  [SLUICE_NOT_YET]',

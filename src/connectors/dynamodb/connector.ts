@@ -11,6 +11,8 @@ import { findDynamoTarget } from './url.ts'
 /** DynamoDB's tables. */
 export const dynamodbConnector: Connector = {
   name: 'DynamoDB',
+  // A put replaces the item with the same key: both are the same.
+  modes: ['append', 'upsert'],
   writesBy: ({ dedupe = 'last' }) => `rows go into a table by BatchWriteItem, 25 puts a request; --dedupe ${dedupe}`,
   readsBy: () => 'rows come out of a table by parallel Scan, strongly consistent',
   openSource: createDynamoSource,

@@ -30,13 +30,8 @@ const ROWS_EXTENT_BYTES = 128 * 1024
 /** One writes while the others wait for the last puts of their extents, which may have to be tried many times. */
 const LANES = 6
 
-/** @throws SLUICE_USAGE, SLUICE_NOT_YET */
+/** @throws SLUICE_USAGE */
 export async function createDynamoSink(request: SinkRequest): Promise<Sink> {
-  const { mode = 'append' } = request.options
-  if (mode !== 'append' && mode !== 'upsert')
-    throw new SluiceError('SLUICE_NOT_YET', `--mode ${mode} into DynamoDB is specified and not built yet`, {
-      hint: 'a put replaces the item with the same key: --mode append',
-    })
   const target = await findDynamoTarget(request.url, request)
   return new DynamoSink(request, target)
 }

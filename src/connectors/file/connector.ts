@@ -17,6 +17,7 @@ import { createFileSource, readDecompressed } from './source.ts'
 export const fileConnector: Connector = {
   name: 'file',
   fileKind,
+  isStream,
   openSource: createFileSource,
   openSink,
   readDecompressed,
@@ -27,6 +28,13 @@ export const fileConnector: Connector = {
 function fileKind(request: EndpointRequest): FileKind {
   const name = endpointName(parseEndpoint(request.url))
   return { format: formatOfName(name) ?? 'raw', compression: compressionByName(name) }
+}
+
+async function isStream(url: string): Promise<boolean> {
+  const { scheme, key } = parseEndpoint(url)
+  if (scheme !== 'file') return scheme === 'stdio'
+  const { isSpecialFile } = await import('../../stores/local-store.ts')
+  return isSpecialFile(key)
 }
 
 async function openSink(request: SinkRequest): Promise<Sink> {

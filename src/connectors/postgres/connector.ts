@@ -20,6 +20,7 @@ import { parsePostgresUrl } from './url.ts'
 /** PostgreSQL, Aurora and RDS included. */
 export const postgresConnector: Connector = {
   name: 'PostgreSQL',
+  modes: ['append', 'truncate'],
   readsBy: ({ query }) =>
     query === undefined
       ? 'a table is read by COPY TO STDOUT, ranges of its pages side by side in one snapshot'

@@ -78,7 +78,7 @@ describe('parseFlags', () => {
       code: 'SLUICE_NOT_YET',
       message: '--reject-limit is not built yet',
     })
-    expect(error('copy', 'a', 'b', '--mode', 'upsert')).toMatchObject({ code: 'SLUICE_NOT_YET' })
+    expect(error('copy', 'a', 'b', '--mode', 'replace')).toMatchObject({ code: 'SLUICE_NOT_YET' })
     expect(error('inspect', 'a', '--job', 'x')).toMatchObject({ code: 'SLUICE_NOT_YET' })
   })
 
