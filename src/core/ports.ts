@@ -205,6 +205,8 @@ export interface SourceReadOptions extends Abortable {
   readonly form: BatchForm
   readonly from?: Position | undefined
   readonly until?: Position | undefined
+  /** The same will be read once more in this run: what costs most to read (fetching, decompressing) may be kept until then, but not in memory. */
+  readonly readAgain?: boolean | undefined
 }
 
 /** What a sink is told before anything else. */

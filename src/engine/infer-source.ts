@@ -32,7 +32,8 @@ export async function inferSource(source: Source, request: InferRequest): Promis
   const looked: Looked = { names: mapping.schema.columns.map((column) => column.name), typed, byName: new Map() }
   if (source.replayable) {
     for (const partition of partitions)
-      for await (const batch of source.read(partition, { form: 'rows', signal })) look(mapping.apply(batch), looked)
+      for await (const batch of source.read(partition, { form: 'rows', readAgain: true, signal }))
+        look(mapping.apply(batch), looked)
     return { source, schema: withTypes(mapping.schema, looked) }
   }
   const [first] = partitions

@@ -52,6 +52,11 @@ export class Rewindable {
     }
   }
 
+  /** The same stream from its beginning, by way of what is done to its chunks. What this one holds is released by the new one. */
+  through(make: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>): Rewindable {
+    return new Rewindable(make(this.rest()), () => this.close())
+  }
+
   /** From the beginning, forgetting: the last use. */
   async *rest(): AsyncGenerator<Uint8Array> {
     try {

@@ -1,7 +1,7 @@
 import type { Batch, BatchForm, BytesBatch } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
-import type { Json, Partition, Position } from '../../core/job.ts'
+import type { Partition, Position } from '../../core/job.ts'
 import type {
   Abortable,
   CompressionName,
@@ -22,6 +22,8 @@ import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openReader } from './file-format.ts'
 import { isPattern, matchObjects } from './match.ts'
 import type { Match } from './match.ts'
+import { infoToJson, stateOf } from './partition-state.ts'
+import { Spool } from './spool.ts'
 import { openEntry, readsByRanges } from './zip-entry.ts'
 
 /**
@@ -34,11 +36,6 @@ const RANGES_IN_FLIGHT = 4
 const HEAD_BYTES = 256 * 1024
 /** Enough for magic bytes and for a look at the first characters. */
 const MAGIC_BYTES = 512
-
-/** A partition's object and how it is packed, kept in the partition's state. */
-interface PartitionState {
-  readonly info: ObjectInfo
-}
 
 /** A stream of decompressed bytes with what was found out about it. */
 interface OpenFile {
@@ -107,6 +104,7 @@ class FileSource implements Source {
   readonly #endpoint: ReturnType<typeof parseEndpoint>
   /** Heads of partitions: as many as there are partitions. */
   readonly #heads = new Map<string, { head: FormatHead; format: FormatName; compression: CompressionName }>()
+  readonly #spool: Spool
   #matches: readonly Match[] | null = null
   /** Standard input, whose head was read and whose rest is still to come. */
   #open: OpenFile | null = null
@@ -119,6 +117,7 @@ class FileSource implements Source {
     this.#request = request
     this.#store = where.store
     this.#endpoint = where.endpoint
+    this.#spool = new Spool(request.spoolDir)
     this.#replayable = where.endpoint.scheme !== 'stdio'
   }
 
@@ -177,6 +176,7 @@ class FileSource implements Source {
 
   async close(): Promise<void> {
     await this.#open?.stream.close()
+    await this.#spool.close()
     await this.#store.close()
   }
 
@@ -227,6 +227,10 @@ class FileSource implements Source {
     o: SourceReadOptions & { from: Position },
   ): Promise<AsyncIterable<Uint8Array>> {
     const end = o.until?.byte ?? Number.POSITIVE_INFINITY
+    if (this.#spool.has(partition.id)) {
+      await file.stream.close()
+      return this.#spool.read(partition.id, { start: o.from.byte, end })
+    }
     // The head is in memory: who begins right behind it, and wants all, goes on with the same requests.
     const goesOn = o.from.byte <= HEAD_BYTES && o.until === undefined
     if (file.compression !== 'none' || !this.#replayable || goesOn)
@@ -235,11 +239,20 @@ class FileSource implements Source {
     return this.#raw(this.#infoOf(partition), { start: o.from.byte, end }, o)
   }
 
-  async #openFile(partition: Partition, o: Abortable): Promise<OpenFile> {
+  async #openFile(partition: Partition, o: Abortable & Pick<SourceReadOptions, 'readAgain'>): Promise<OpenFile> {
     const info = this.#infoOf(partition)
     const known = this.#heads.get(partition.id)
+    if (known !== undefined && this.#spool.has(partition.id)) {
+      const stream = new Rewindable(this.#spool.read(partition.id, { start: 0, end: Number.POSITIVE_INFINITY }))
+      return { ...known, stream, reader: await openReader(known.format, this.#request.options, info.url) }
+    }
     const opened = await this.#decompressed(partition, o)
-    const { stream, compression } = opened
+    const { compression } = opened
+    const costly = compression !== 'none' || this.#endpoint.scheme !== 'file'
+    // What is compressed is as large as that at least.
+    const keep = (chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> =>
+      this.#spool.keep(partition.id, chunks, { leastBytes: info.size ?? 0 })
+    const stream = o.readAgain === true && costly ? opened.stream.through(keep) : opened.stream
     try {
       if (known === undefined && compression !== 'none') await refuseTwice(stream, { compression, url: info.url })
       const format = known?.format ?? (await this.#format(opened.name, stream))
@@ -368,27 +381,4 @@ function cutAtRow(batch: Batch, until: Position): Batch | null {
 function isSeekable(head: FormatHead): boolean {
   const { state } = head
   return !(typeof state === 'object' && state !== null && 'seekable' in state && state['seekable'] === false)
-}
-
-function infoToJson(info: ObjectInfo): Json {
-  return { ...info, storageClass: info.storageClass ?? null, contentType: info.contentType ?? null }
-}
-
-function stateOf(partition: Partition): PartitionState {
-  const { state } = partition
-  const info = typeof state === 'object' && state !== null && 'info' in state ? state['info'] : undefined
-  if (!isInfo(info))
-    throw new SluiceError('SLUICE_STATE', `the recorded state of partition ${partition.id} makes no sense`)
-  return { info }
-}
-
-function isInfo(value: unknown): value is ObjectInfo {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'key' in value &&
-    typeof value.key === 'string' &&
-    'ranged' in value &&
-    'etag' in value
-  )
 }
