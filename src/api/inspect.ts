@@ -25,7 +25,9 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
   const progressor = new Progressor(undefined)
   const around = surroundingsOf(request, progressor)
   const connector = await connectorFor(url)
-  const endpoint = endpointRequest(url, around)
+  const asked = endpointRequest(url, around)
+  // To be looked at, a value's own text is as good as any.
+  const endpoint = { ...asked, options: { onSpecial: 'text' as const, ...asked.options } }
   const isTable = connector.describeTable !== undefined && request.options.query === undefined
   const facts = isTable
     ? await inspectTable(connector, endpoint, request)

@@ -56,7 +56,7 @@ export interface CopyOptions {
   readonly query?: string
   /** What `numeric` columns without precision become in Parquet: `decimal(p,s)`. */
   readonly numeric?: string
-  /** What the sink's format cannot hold: infinity, NaN in a decimal, BC, 24:00:00. Default: an error. */
+  /** What the sink's format cannot hold: infinity, NaN in a decimal, BC, 24:00:00, arrays that count from 0. Default: an error. */
   readonly onSpecial?: 'error' | 'null' | 'text'
   // output files
   readonly rowGroupRows?: number

@@ -92,3 +92,52 @@ describe('chosen and renamed columns', () => {
     rmSync(file)
   })
 })
+
+describe('arrays and json that formats differ about', () => {
+  const there = (format: string): string => join(place.folder, `odd.${format}`)
+  const back = (): Promise<string> => place.sql('SELECT * FROM odd_back ORDER BY id')
+
+  beforeAll(async () => {
+    await place.sql(`CREATE TYPE pair AS (a int, b text);
+      CREATE TABLE odd (id int, a int[], t text[], p pair[], ja jsonb[], j json, bx box[]);
+      CREATE TABLE odd_back (LIKE odd);
+      INSERT INTO odd VALUES (1, '{1,NULL}', '{}', ARRAY[ROW(1, 'a b'), NULL]::pair[], ARRAY['"x"', '[1,[2]]', '{"a":"]"}', '5', NULL]::jsonb[], '"null"',
+        '{(1,1),(0,0);(2,2),(1,1)}'), (2, NULL, '{NULL,"NULL",""}', '{}', '{}', NULL, NULL)`)
+  })
+
+  it.each(['csv', 'jsonl', 'parquet'])('come back from %s as they were', async (format) => {
+    await place.sql('TRUNCATE odd_back')
+    const out = await move(`${place.db.url}?table=odd`, there(format))
+    const into = await move(there(format), `${place.db.url}?table=odd_back`)
+    expect([out.error, into.error]).toEqual([undefined, undefined])
+    expect(await back()).toBe(await place.sql('SELECT * FROM odd ORDER BY id'))
+  })
+
+  it.each([
+    ['a', "'[0:1]={1,2}'"],
+    ['ja', "'{{1},{2}}'"],
+    ['ja', "'{null}'"],
+    ['j', "'null'"],
+  ])('that JSON Lines merges are refused with row and column: %s = %s', async (column, value) => {
+    const exact = value.replace('{null}', '{"null"}')
+    const query = `SELECT 1 AS id, NULL::${column === 'a' ? 'int[]' : column === 'j' ? 'json' : 'jsonb[]'} AS ${column} UNION ALL SELECT 2, ${exact} ORDER BY id`
+    const out = await move(place.db.url, there('refused.jsonl'), { query })
+    expect(out).toMatchObject({ status: 'failed', error: { code: 'SLUICE_VALUE' } })
+    expect(out.error?.where).toContain(`row 2, column ${column}`)
+    expect(out.error?.hint).toContain('--on-special null')
+    const asNull = await move(place.db.url, there('null.jsonl'), { query, onSpecial: 'null', ifExists: 'overwrite' })
+    expect(asNull.warnings).toContain(`1 special value became NULL (--on-special null): ${column} (1)`)
+    const csv = await move(place.db.url, there('null.csv'), { query, ifExists: 'overwrite' })
+    expect(csv.error).toBeUndefined()
+    await place.sql('TRUNCATE odd_back')
+    await move(there('null.csv'), `${place.db.url}?table=odd_back`)
+    expect(await place.sql(`SELECT ${column} FROM odd_back WHERE id = 2`)).toBe(exact.slice(1, -1))
+    // Arrays as PostgreSQL writes them are read back so.
+    if (column === 'j') return
+    await move(place.db.url, there('text.jsonl'), { query, onSpecial: 'text', ifExists: 'overwrite' })
+    await place.sql('TRUNCATE odd_back')
+    const again = await move(there('text.jsonl'), `${place.db.url}?table=odd_back`)
+    expect(again.error).toBeUndefined()
+    expect(await place.sql(`SELECT ${column} FROM odd_back WHERE id = 2`)).toBe(exact.slice(1, -1))
+  })
+})

@@ -49,7 +49,7 @@ const [FIRST_HIGH, LAST_HIGH] = [Number(FIRST_TIMESTAMP >> 32n) + 1, Number(END_
 /** Up to this length a loop copies text faster than a call does (measured). */
 const SHORT_BYTES = 64
 /** An array's head: dimensions, a flag, the element's type, one length and lower bound, four bytes each (arrayfuncs.c, array_send). */
-const [ARRAY_HEAD_BYTES, ARRAY_FIRST] = [12, 20]
+const [ARRAY_HEAD_BYTES, ARRAY_BOUND, ARRAY_FIRST] = [12, 16, 20]
 /** Values and bytes that a column of unknown size has room for at first. */
 const [LEAST_VALUES, LEAST_BYTES] = [64, 512]
 const NO_BYTES = new Uint8Array(0)
@@ -254,6 +254,8 @@ export class ColumnBuffer {
     if (items === null || size < ARRAY_HEAD_BYTES) throw this.#wrongSize(size)
     const dimensions = view.getInt32(at)
     if (dimensions > 1) return this.#special(`an array of ${dimensions} dimensions`)
+    if (dimensions === 1 && size >= ARRAY_FIRST && view.getInt32(at + ARRAY_BOUND) !== 1)
+      return this.#special(`an array whose first index is ${view.getInt32(at + ARRAY_BOUND)}`)
     const end = at + size
     let next = at + (dimensions === 0 ? ARRAY_HEAD_BYTES : ARRAY_FIRST)
     const count = dimensions === 0 || size < ARRAY_FIRST ? 0 : view.getInt32(at + ARRAY_HEAD_BYTES)

@@ -28,7 +28,7 @@ export interface PlanOptions {
   readonly numeric?: string | undefined
   /**
    * `error` (default): a special value ends the job; `null`: it becomes NULL; `text`: a column is read as its text, special or not, where its type has
-   * special values at all: date, time, timestamp, timestamptz, numeric, and every array (which may have several dimensions).
+   * special values at all: date, time, timestamp, timestamptz, numeric, and every array (which may have several dimensions, or begin at another index).
    */
   readonly onSpecial?: 'error' | 'null' | 'text' | undefined
   warn(message: string): void
@@ -40,6 +40,8 @@ const MOST_DIGITS = 38
 const MOST_NAMED = 10
 
 const OID = { numeric: 1700, jsonb: 3802, inet: 869 } as const
+/** int2vector and oidvector: arrays that count from 0, and are written `1 2 3`. */
+const VECTORS: readonly number[] = [22, 30]
 
 /**
  * Types whose binary form (their typsend function) is read as it is, by OID (pg_type.dat); numeric besides, where it is a decimal. bpchar keeps its
@@ -118,7 +120,8 @@ function planColumn(
   column: SourceColumn,
   o: PlanContext,
 ): { readonly select: string; readonly column: PlannedColumn; readonly unbounded: boolean } {
-  const { name, element } = column
+  const { name } = column
+  const element = VECTORS.includes(column.baseTypeOid) ? null : column.element
   const quoted = quoteIdentifier(name)
   const scalar =
     element === null

@@ -1,5 +1,6 @@
 import type { RowsBatch, Value } from '../../core/batch.ts'
 import { arrayLiteral } from './array-literal.ts'
+import { isNestedJson } from './json-text.ts'
 import type { TableColumn } from './table.ts'
 
 /** pg_type.dat: json, jsonb. */
@@ -26,15 +27,5 @@ function conversionFor(column: TableColumn, typed: boolean): Conversion | null {
       return isJson && /^\s*\[/.test(value.text) ? arrayLiteral(value.text, element) : value
     }
   if (!typed || !JSON_OIDS.includes(column.baseTypeOid)) return null
-  return (value) => (typeof value === 'string' && !isNested(value) ? JSON.stringify(value) : value)
-}
-
-function isNested(text: string): boolean {
-  if (!/^\s*[[{]/.test(text)) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+  return (value) => (typeof value === 'string' && !isNestedJson(value) ? JSON.stringify(value) : value)
 }

@@ -23,6 +23,8 @@ export interface ReadRequest {
   /** Of the form `columns`: what is asked for, and when a batch is full. */
   readonly plan: ColumnsPlan
   readonly limits: { readonly rows: number; readonly bytes: number }
+  /** What becomes of values that rows have no form for. */
+  readonly onSpecial: 'error' | 'null' | 'text'
   /** Told of values of a batch that became NULL, by column. */
   readonly onSpecials: (specials: ReadonlyMap<string, number>) => void
   /** What was given before `from`, where that may be other rows by now (a query, a view). Kept up to date. */
@@ -136,7 +138,10 @@ function csvReading(state: SourceState, { what, sql }: CopySql, request: ReadReq
 
 function rowsReading(state: SourceState, { what, sql }: CopySql, request: ReadRequest): Reading<RowBlock> {
   const columns = state.columns.map((column) => column.name)
-  const parse = createRowParser(state.columns)
+  const parse = createRowParser(state.columns, {
+    onSpecial: request.onSpecial,
+    onNull: (column) => request.onSpecials(new Map([[column, 1]])),
+  })
   return {
     sql: sql('FORMAT text'),
     what,

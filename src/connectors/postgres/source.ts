@@ -116,6 +116,7 @@ class PostgresSource implements Source {
       plan: this.#planColumns(state),
       limits: this.#limits(),
       before: this.unordered ? null : { hash: null },
+      onSpecial: this.#request.options.onSpecial ?? 'error',
       onSpecials: (specials: ReadonlyMap<string, number>): void => {
         for (const [name, values] of specials) this.#specials.set(name, (this.#specials.get(name) ?? 0) + values)
       },

@@ -8,7 +8,14 @@ export interface TextType {
   readonly element: { readonly typeOid: number } | null
 }
 
-export type Converter = (text: string) => Value
+/** A value that has no form of its own among Values: JSON has one null, and arrays that count from 1. */
+export interface SpecialText {
+  readonly kind: 'special'
+  /** What it is, for people. */
+  readonly what: string
+}
+
+export type Converter = (text: string) => Value | SpecialText
 
 const BOOL = 16
 const BYTEA = 17
@@ -23,16 +30,45 @@ const NUMBERS = new Set([20, 21, 23, 26, 700, 701, 1700])
 /** How the text of a column's values (as our sessions have it: ISO dates, hex bytea, shortest floats that are exact) becomes Values. */
 export function converterOf(type: TextType): Converter {
   const { element } = type
-  if (element === null) return scalarConverter(type.baseTypeOid)
+  if (element === null) return isJson(type.baseTypeOid) ? jsonColumn : scalarConverter(type.baseTypeOid)
   const json = jsonConverter(element.typeOid)
   const delimiter = element.typeOid === BOX ? ';' : ','
   return (text) => {
     const array = parseArray(text, delimiter)
-    return array === null ? text : { kind: 'json', text: arrayJson(array, json) }
+    if (array === null) return text
+    if (text.startsWith('['))
+      return special(`an array whose first index is not 1 (${text.slice(0, text.indexOf('='))})`)
+    const what = isJson(element.typeOid) ? mergedByJson(array) : null
+    return what === null ? { kind: 'json', text: arrayJson(array, json) } : special(what)
   }
 }
 
-function scalarConverter(oid: number): Converter {
+/** Whether values of this column may be special. */
+export function mayBeSpecial({ element, baseTypeOid }: TextType): boolean {
+  return element !== null || isJson(baseTypeOid)
+}
+
+function special(what: string): SpecialText {
+  return { kind: 'special', what }
+}
+
+function isJson(oid: number): boolean {
+  return oid === JSON_TYPE || oid === JSONB
+}
+
+/** NULL is JSON's null everywhere else: whoever reads it can't know which it was. */
+function jsonColumn(text: string): Value | SpecialText {
+  return text.trim() === 'null' ? special("JSON's null, which is not NULL,") : { kind: 'json', text: onOneLine(text) }
+}
+
+/** What of an array of json would be something else, as JSON is nested. */
+function mergedByJson(array: readonly ArrayValue[]): string | null {
+  if (array.some((item) => typeof item === 'object' && item !== null)) return 'an array of json of several dimensions'
+  const hasNull = array.some((item) => typeof item === 'string' && item.trim() === 'null')
+  return hasNull ? "an array that holds JSON's null, which is not NULL," : null
+}
+
+function scalarConverter(oid: number): (text: string) => Value {
   if (NUMBERS.has(oid)) return numberOf
   switch (oid) {
     case BOOL:

@@ -26,7 +26,6 @@ describe('values of text', () => {
 
   it.each<[string, number, string, string]>([
     ['numbers', 1700, '{1.50,NaN,NULL}', '[1.50,"NaN",null]'],
-    ['with bounds', 23, '[0:1]={1,2}', '[1,2]'],
     ['nested', 25, '{{a,"b c"},{"NULL",""}}', '[["a","b c"],["NULL",""]]'],
     ['json', 3802, '{"{\\"a\\": [1]}",NULL}', '[{"a": [1]},null]'],
     ['bytea', 17, '{"\\\\x00ff"}', '["AP8="]'],
@@ -37,13 +36,28 @@ describe('values of text', () => {
     expect(JSON.parse(expected)).toBeInstanceOf(Array)
   })
 
+  it.each<[string, number, string, string]>([
+    ['that counts from 0', 23, '[0:1]={1,2}', 'an array whose first index is not 1 ([0:1])'],
+    ['of dimensions with bounds', 23, '[1:1][-2:-1]={{1,2}}', 'an array whose first index is not 1 ([1:1][-2:-1])'],
+    ["of json with JSON's null", 3802, '{1,null,NULL}', "an array that holds JSON's null, which is not NULL,"],
+    ['of json of dimensions', 114, '{{1},{2}}', 'an array of json of several dimensions'],
+  ])('an array %s is special', (_, oid, text, what) => {
+    expect(array(oid)(oid === 3802 ? text.replace('null', '"null"') : text)).toEqual({ kind: 'special', what })
+  })
+
+  it("JSON's null is special, for NULL is the same in JSON", () => {
+    for (const oid of [114, 3802])
+      expect(scalar(oid)(' null ')).toEqual({ kind: 'special', what: "JSON's null, which is not NULL," })
+    expect(scalar(114)('"null"')).toEqual({ kind: 'json', text: '"null"' })
+  })
+
   it.each(['', '{', '{1', '{1,', '{"a}', '{1}x', '1'])('%j is no array', (text) => {
     expect(parseArray(text)).toBeNull()
   })
 })
 
 describe('rows of the text format', () => {
-  const types = [25, 23, 25].map((baseTypeOid) => ({ baseTypeOid, element: null }))
+  const types = [25, 23, 25].map((baseTypeOid) => ({ name: 'x', baseTypeOid, element: null }))
   const parse = createRowParser(types)
 
   it('tells NULL, empty and escaped apart, and says where each row begins', () => {
@@ -59,6 +73,29 @@ describe('rows of the text format', () => {
       { row: 9, line: 9, byte: 108 },
       { row: 10, line: 10, byte: 116 },
     ])
+  })
+
+  it('refuses what JSON has no form for, with row and column, or makes it NULL, or its own text', () => {
+    const columns = [
+      { name: 'id', baseTypeOid: 23, element: null },
+      { name: 'a', baseTypeOid: 1007, element: { typeOid: 23 } },
+      { name: 'j', baseTypeOid: 3802, element: null },
+    ]
+    const block = { bytes: Buffer.from('1\t{1}\t{}\n2\t[0:1]={1,2}\tnull\n'), rows: 2 }
+    const at = { byte: 0, row: 40, line: 40 }
+    const read = (onSpecial?: 'error' | 'null' | 'text', nulls: string[] = []): unknown =>
+      createRowParser(columns, onSpecial && { onSpecial, onNull: (name) => nulls.push(name) })(block, at).rows[1]
+    expect(() => read()).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_VALUE',
+        message: 'an array whose first index is not 1 ([0:1]) has no form in JSON',
+        where: { row: 42, column: 'a' },
+      }),
+    )
+    const nulls: string[] = []
+    expect(read('null', nulls)).toEqual([{ kind: 'number', text: '2' }, null, null])
+    expect(nulls).toEqual(['a', 'j'])
+    expect(read('text')).toEqual([{ kind: 'number', text: '2' }, '[0:1]={1,2}', 'null'])
   })
 
   it('reads rows without columns', () => {
