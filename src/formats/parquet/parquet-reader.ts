@@ -4,6 +4,8 @@ import { takeDecoder } from './decode-pool.ts'
 import { fileEnd, MAGIC } from './footer.ts'
 import { columnOf, leavesOf, schemaNodes } from './parquet-schema.ts'
 import type { SchemaNode } from './parquet-schema.ts'
+import { checkPages } from './page-checksums.ts'
+import type { PageRun } from './page-checksums.ts'
 import { TYPE, thriftStruct, writeThrift } from './raw-thrift.ts'
 import type { ThriftStruct } from './raw-thrift.ts'
 import { broken, readFooter } from './read-footer.ts'
@@ -17,6 +19,7 @@ const CHUNK = { path: 1, fileOffset: 2, metadata: 3, indexes: [4, 5, 6, 7], cryp
 const ELEMENT = { type: 1, length: 2, converted: 6, logical: 10 }
 const META = {
   type: 1,
+  path: 3,
   statistics: 12,
   compressed: 7,
   dataPage: 9,
@@ -109,6 +112,7 @@ class Reader implements ParquetReader {
     const body = await this.#read({ start: info.start, end: info.end })
     signal.throwIfAborted()
     if (body.byteLength !== info.end - info.start) throw broken(`row group ${group} is cut`)
+    checkPages(body, info.start, this.#pagesOf(group))
     const { arrowRows } = await import('./arrow-values.ts')
     const columns = this.columns.map(({ name }) => name)
     const decoder = takeDecoder()
@@ -136,6 +140,11 @@ class Reader implements ParquetReader {
     const bytes = this.#footer.structs(FILE.groups)[group]?.integer(GROUP.bytes) ?? 0
     const rows = this.groups[group]?.rows ?? 0
     return bytes <= 0 ? BATCH_ROWS : Math.min(BATCH_ROWS, Math.max(1, Math.floor((BATCH_BYTES * rows) / bytes)))
+  }
+
+  #pagesOf(group: number): readonly PageRun[] {
+    const chunks = this.#footer.structs(FILE.groups)[group]?.structs(GROUP.columns) ?? []
+    return chunks.map((chunk) => ({ column: pathOf(chunk), ...chunkPlace(chunk, group) }))
   }
 
   /** A file of one row group: its bytes behind the magic ones, and a footer whose offsets are moved. What Arrow's schema would add is left out. */
@@ -202,6 +211,11 @@ function groupInfos(footer: ThriftStruct, o: { size: number; leaves: number }): 
     firstRow += rows
     return { rows, firstRow: firstRow - rows, start, end }
   })
+}
+
+function pathOf(chunk: ThriftStruct): string {
+  const names = chunk.struct(CHUNK.metadata)?.list(META.path) ?? []
+  return names.map((name) => (name instanceof Uint8Array ? Buffer.from(name).toString() : '')).join('.')
 }
 
 function chunkPlace(chunk: ThriftStruct, group: number): { start: number; end: number } {

@@ -101,12 +101,27 @@ export function readThrift(bytes: Uint8Array): ThriftStruct {
   return new ThriftReader(bytes).struct(0)
 }
 
+/** One struct that begins at an offset, and where it ends. @throws RangeError as `readThrift` does */
+export function readThriftAt(
+  bytes: Uint8Array,
+  offset: number,
+): { readonly value: ThriftStruct; readonly end: number } {
+  const reader = new ThriftReader(bytes, offset)
+  const value = reader.struct(0)
+  return { value, end: reader.at }
+}
+
 class ThriftReader {
   readonly #bytes: Buffer
-  #at = 0
+  #at: number
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, offset = 0) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#at = offset
+  }
+
+  get at(): number {
+    return this.#at
   }
 
   struct(depth: number): ThriftStruct {

@@ -7,6 +7,12 @@ const COLUMNS: readonly Column[] = [
   { name: 's', type: 'string' },
 ]
 
+/** Rows (1, aa), (2, bb), (3, cc) by pyarrow 26: no compression, no dictionary, pages of version 2 with checksums (`write_page_checksum`). */
+const CHECKSUMMED =
+  'UEFSMRUGFRwVHBWQvND9B0wVBhUAFQYVABUEFQASHAAAAAYBAQAAAAIAAAADAAAAFQYVKBUoFb60wuAFTBUGFQAVBhUAFQQVABIcAAAABgECAAAAYWECAAAAYmICAAAAY2MVBBk8NQAYBnNjaGVtYRUE' +
+  'ABUCJQIYAmlkABUMJQIYAXMlAEwcAAAAFgYZHBksJgAcFQIZJQYAGRgCaWQVABYGFlgWWCYISRwVABUAFQIAPCkGGSYABgAAACYAHBUMGSUGABkYAXMVABYGFmQWZCZgSRwVABUAFQIAPBYMGQYZJgAG' +
+  'AAAAFrwBFgYmCBa8AQAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjYuMC4xGSwcAAAcAAAAuwAAAFBBUjE='
+
 let file: Buffer
 beforeAll(async () => {
   file = await fileOf(
@@ -95,6 +101,25 @@ describe('a broken file', () => {
     broken.fill(0xee, group?.start, group?.end)
     await expect(readAll(broken)).rejects.toMatchObject({ code: 'SLUICE_PARQUET' })
     expect(await readAll(file)).toHaveLength(3)
+  })
+
+  it('with checksums of its pages is read, and one that does not fit is told with column and byte', async () => {
+    const pages = Buffer.from(CHECKSUMMED, 'base64')
+    const rows = [1, 2, 3].map((id) => [number(String(id)), 'abc'.charAt(id - 1).repeat(2)])
+    expect(await readAll(pages)).toEqual(rows)
+    for (const [text, column, byte] of [
+      ['\x02\0\0\0\x03', 'id', 4],
+      ['bb', 's', 48],
+    ] as const) {
+      const damaged = Buffer.from(pages)
+      const at = damaged.indexOf(text)
+      damaged[at] = (damaged[at] ?? 0) ^ 1
+      await expect(readAll(damaged)).rejects.toMatchObject({
+        code: 'SLUICE_PARQUET',
+        message: expect.stringContaining('a page is not what its checksum says') as unknown,
+        where: { column, byte },
+      })
+    }
   })
 
   it('never crashes, whatever byte of its footer is another', async () => {
