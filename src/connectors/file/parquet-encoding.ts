@@ -19,11 +19,11 @@ export async function openParquetEncoding(request: EncodingRequest): Promise<Out
       hint: '--parquet-codec says how its pages are compressed; give it a name without the ending of a compression',
     })
   const { columns } = newBuilder(request)
-  const encoder = await openParquetEncoder({ columns, codec: options.parquetCodec ?? 'snappy', workers: request.lanes })
+  const encoder = openParquetEncoder({ columns, codec: options.parquetCodec ?? 'snappy', workers: request.lanes })
   const version = await ownVersion()
   return {
     openLane: () => openLane(request, encoder),
-    openFile: () => joiner(new ParquetFile({ schemaFooter: encoder.schemaFooter, version }), { request, encoder }),
+    openFile: () => joiner({ request, encoder, version }),
     lost: () => new Map(),
     close: () => encoder.close(),
   }
@@ -66,16 +66,26 @@ function openLane(request: EncodingRequest, encoder: ParquetEncoder): LaneEncode
   }
 }
 
-function joiner(file: ParquetFile, o: { request: EncodingRequest; encoder: ParquetEncoder }): FileJoiner {
-  let tailBytes = o.encoder.schemaFooter.byteLength + TAIL_EXTRA_BYTES
+function joiner(o: { request: EncodingRequest; encoder: ParquetEncoder; version: string }): FileJoiner {
+  let file: ParquetFile | null = null
+  let tailBytes = TAIL_EXTRA_BYTES
+  const begun = (): ParquetFile => {
+    if (file === null) throw new SluiceError('SLUICE_INTERNAL', 'a Parquet file that was not begun')
+    return file
+  }
   return {
-    begin: () => Promise.resolve([file.begin()]),
+    begin: async () => {
+      const schemaFooter = await o.encoder.schemaFooter
+      tailBytes += schemaFooter.byteLength
+      file = new ParquetFile({ schemaFooter, version: o.version })
+      return [file.begin()]
+    },
     add: (piece) => {
       if (piece.kind !== 'group') throw new SluiceError('SLUICE_INTERNAL', `${piece.kind} in a Parquet file`)
       tailBytes += piece.group.footer.byteLength
-      return file.add(piece.group)
+      return begun().add(piece.group)
     },
-    end: () => file.end(o.request.metadata),
+    end: () => begun().end(o.request.metadata),
     get tailBytes() {
       return tailBytes
     },

@@ -1,8 +1,9 @@
 /* The thread that decodes one row group at a time: bytes of a Parquet file in, Arrow IPC streams of a few thousand rows out, one each time it is asked. */
 import { parentPort } from 'node:worker_threads'
-import { readParquet, wasmMemory } from 'parquet-wasm'
-import type { RecordBatch } from 'parquet-wasm'
+import { readParquet, wasmMemory } from 'parquet-wasm/esm'
+import type { RecordBatch } from 'parquet-wasm/esm'
 import type { DecodeAnswer, DecodeRequest } from './decode-message.ts'
+import { answerRequests } from './thread-requests.ts'
 
 /** Batches that are decoded and not yet asked for: one row group. */
 let batches: RecordBatch[] = []
@@ -24,7 +25,7 @@ function memoryBytes(): number {
   return buffer.byteLength
 }
 
-parentPort?.on('message', (request: DecodeRequest) => {
+answerRequests((request: DecodeRequest) => {
   try {
     const reply = answer(request)
     const moved = reply.kind === 'batch' && reply.stream !== null ? [reply.stream.buffer as ArrayBuffer] : []

@@ -24,8 +24,11 @@ export interface ParquetGroup {
 
 /** Encodes row groups side by side in threads. */
 export interface ParquetEncoder {
-  /** Footer of a file without row groups: what every file of these columns begins with. */
-  readonly schemaFooter: Uint8Array
+  /**
+   * Footer of a file without row groups: what every file of these columns begins with. Rejected with SLUICE_PARQUET where the columns cannot be written as
+   * Parquet.
+   */
+  readonly schemaFooter: Promise<Uint8Array>
   /**
    * One batch as one row group. Takes the batch's memory away (it is transferred to a thread). Waits for a free thread; how many wait is the caller's to bound.
    *
@@ -46,30 +49,31 @@ export interface ParquetEncoderOptions {
   readonly dictionary?: boolean | undefined
 }
 
-/** @throws SLUICE_PARQUET where the columns cannot be written as Parquet */
-export async function openParquetEncoder(o: ParquetEncoderOptions): Promise<ParquetEncoder> {
+/**
+ * The first thread begins at once, and is not waited for.
+ *
+ * @throws SLUICE_PARQUET where the columns are none of a Parquet file
+ */
+export function openParquetEncoder(o: ParquetEncoderOptions): ParquetEncoder {
   const types = layoutsOf(o.columns)
   const pool = new ThreadPool(o)
-  try {
-    const names = o.columns.map((column) => column.name)
-    const vectors = types.map((type) => emptyVector(type))
-    const { file } = await pool.run({ names, vectors, rows: 0 })
-    return new Encoder(pool, { names, types, schemaFooter: patchSchema(footerOf(file), types) })
-  } catch (error) {
-    await pool.close()
-    throw error
-  }
+  const names = o.columns.map((column) => column.name)
+  const vectors = types.map((type) => emptyVector(type))
+  const schemaFooter = pool.run({ names, vectors, rows: 0 }).then(({ file }) => patchSchema(footerOf(file), types))
+  // Whoever begins a file hears of it.
+  schemaFooter.catch(() => undefined)
+  return new Encoder(pool, { names, types, schemaFooter })
 }
 
 class Encoder implements ParquetEncoder {
-  readonly schemaFooter: Uint8Array
+  readonly schemaFooter: Promise<Uint8Array>
   readonly #pool: ThreadPool
   readonly #names: readonly string[]
   readonly #types: readonly string[]
 
   constructor(
     pool: ThreadPool,
-    o: { names: readonly string[]; types: readonly ColumnType[]; schemaFooter: Uint8Array },
+    o: { names: readonly string[]; types: readonly ColumnType[]; schemaFooter: Promise<Uint8Array> },
   ) {
     this.#pool = pool
     this.#names = o.names

@@ -97,14 +97,16 @@ describe('the encoder', () => {
     ['SLUICE_PARQUET', ['a', 'a'].map((name): Column => ({ name, layout: { kind: 'int32' } }))],
     ['SLUICE_INTERNAL', [{ name: 'a' }]],
   ]
-  it.each(refused)('refuses columns that make no file (%s)', async (code, columns) => {
-    await expect(openParquetEncoder({ columns, codec: 'snappy', workers: 1 })).rejects.toMatchObject({ code })
+  it.each(refused)('refuses columns that make no file (%s)', (code, columns) => {
+    expect(() => openParquetEncoder({ columns, codec: 'snappy', workers: 1 })).toThrow(
+      expect.objectContaining({ code }),
+    )
   })
 
   it('rejects what is being encoded when it is closed, and everything afterwards', async () => {
     const columns: Column[] = [{ name: 'a', type: 'string' }]
     const { batches, columns: laidOut } = groupsOf(columns, [[['x']], [['y']], [['z']]])
-    const encoder = await openParquetEncoder({ columns: laidOut, codec: 'snappy', workers: 1 })
+    const encoder = openParquetEncoder({ columns: laidOut, codec: 'snappy', workers: 1 })
     const pending = batches.map((batch) => encoder.encode(batch))
     const all = Promise.allSettled(pending)
     await encoder.close()

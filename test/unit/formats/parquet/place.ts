@@ -36,9 +36,9 @@ export async function fileOf(
   o: { codec?: ParquetCodec; dictionary?: boolean; metadata?: Record<string, string> } = {},
 ): Promise<Buffer> {
   const { codec = 'snappy', dictionary, metadata = {} } = o
-  const encoder = await openParquetEncoder({ columns: made.columns, codec, workers: 2, dictionary })
+  const encoder = openParquetEncoder({ columns: made.columns, codec, workers: 2, dictionary })
   try {
-    const file = new ParquetFile({ schemaFooter: encoder.schemaFooter, version: '0.1.0' })
+    const file = new ParquetFile({ schemaFooter: await encoder.schemaFooter, version: '0.1.0' })
     const groups = await Promise.all(made.batches.map((batch) => encoder.encode(batch)))
     return Buffer.concat([file.begin(), ...groups.map((group) => file.add(group)), file.end(metadata)])
   } finally {
