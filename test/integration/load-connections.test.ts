@@ -55,6 +55,27 @@ describe('what is refused before a row is read', () => {
     }
   })
 
+  it('loads columns that a role may write, and names those that it may not', async () => {
+    const role = `writer_${process.pid}`
+    await psql(db, `CREATE TABLE partly (id int, name text, age int DEFAULT 5)`)
+    await psql(db, `CREATE ROLE ${role} LOGIN PASSWORD 'pw'; GRANT INSERT (id) ON partly TO ${role}`)
+    try {
+      const url = db.url.replace(/\/\/[^@]*@/, `//${role}:pw@`)
+      const refused = await load(`${url}?table=partly`)
+      expect(refused).toMatchObject({
+        rowsRead: 0,
+        error: {
+          code: 'SLUICE_ACCESS_DENIED',
+          hint: expect.stringMatching(/GRANT INSERT \("name"\) ON .*--select/) as string,
+        },
+      })
+      expect((await load(`${url}?table=partly`, { select: ['id'] })).error).toBeUndefined()
+      expect(await psql(db, 'SELECT DISTINCT age FROM partly')).toBe('5')
+    } finally {
+      await psql(db, `DROP TABLE partly; DROP OWNED BY ${role}; DROP ROLE ${role}`)
+    }
+  })
+
   it.each<[string, (url: string) => string, string]>([
     ['a wrong password', (url) => url.replace(/(\/\/[^:]*:)[^@]*@/, '$1geheim@'), 'SLUICE_CREDENTIALS'],
     ['an unknown user', (url) => url.replace(/\/\/[^:]*:/, '//nobody:'), 'SLUICE_CREDENTIALS'],

@@ -13,7 +13,7 @@ import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
 import { LockWatch } from './lock-watch.ts'
 import { quoteTable } from './quote.ts'
 import { TableLoad } from './table-load.ts'
-import { loadableTable, missingTableSql } from './table-target.ts'
+import { loadableTable, missingTableSql, requireInsertable } from './table-target.ts'
 import type { TableReference } from './table-reference.ts'
 import { parsePostgresUrl } from './url.ts'
 import type { PostgresTarget } from './url.ts'
@@ -82,7 +82,8 @@ class PostgresSink implements Sink {
       typed: plan.schema.typed === true,
     })
     this.#load = load
-    load.columnsFor(plan.schema.columns.map((column) => column.name))
+    const columns = load.columnsFor(plan.schema.columns.map((column) => column.name))
+    await requireInsertable(main, table, columns)
     if (options.mode === 'truncate' && this.#ledger !== null)
       await this.#runOnce('truncated', [`TRUNCATE ${quoteTable(table)}`], main)
   }

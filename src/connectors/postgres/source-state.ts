@@ -5,7 +5,7 @@ import { findLeaves } from './source-plan.ts'
 import type { LeavesFound } from './source-plan.ts'
 import type { SourceSubject } from './source.ts'
 import { holdTable, readableTable, readQueryColumns } from './source-table.ts'
-import type { ReadColumn } from './source-table.ts'
+import type { ChooseColumns, ReadColumn } from './source-table.ts'
 import { describeTable } from './table.ts'
 import type { TableDescription } from './table.ts'
 import { SluiceError } from '../../core/errors.ts'
@@ -33,6 +33,8 @@ interface OpenOptions {
   readonly signal: AbortSignal
   readonly retryForMs: number
   readonly timeZone: string | undefined
+  /** Of a table's columns. */
+  readonly choose: ChooseColumns
 }
 
 /**
@@ -67,7 +69,8 @@ interface LookRequest {
 }
 
 async function look(main: PgConnection, { target, subject, o }: LookRequest): Promise<SourceState> {
-  const lockSql = subject.kind === 'query' ? null : await readableTable(main, subject.reference)
+  const { lockSql, whole } =
+    subject.kind === 'query' ? { lockSql: null, whole: true } : await readableTable(main, subject.reference, o.choose)
   const lockTimeoutMs = Math.min(LOCK_TIMEOUT_MS, Math.max(1000, o.retryForMs))
   const snapshot = await Snapshot.take(main, target, { timeZone: o.timeZone, lockTimeoutMs, lockSql })
   if (subject.kind === 'query') {
@@ -76,7 +79,9 @@ async function look(main: PgConnection, { target, subject, o }: LookRequest): Pr
   }
   const table = await describeTable(main, subject.reference, 'read')
   await holdTable(main, table)
-  const found = await findLeaves(main, table)
+  const leaves = await findLeaves(main, table)
+  // Whoever may read some columns only may not read the ctid.
+  const found = whole ? leaves : { ...leaves, direct: false }
   if (found.leaves.length <= MOST_LOCKED_LEAVES) snapshot.begin(lockSql)
-  return { snapshot, columns: table.columns, table, found, sql: null }
+  return { snapshot, columns: o.choose(table.columns), table, found, sql: null }
 }

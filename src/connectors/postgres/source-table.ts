@@ -1,12 +1,16 @@
 import { SluiceError } from '../../core/errors.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import type { PgConnection } from './connection.ts'
 import { whileReading } from './errors.ts'
-import { quoteTable } from './quote.ts'
+import { quoteIdentifier, quoteTable } from './quote.ts'
 import { describeTable, findTable } from './table.ts'
 import type { TableColumn, TableDescription } from './table.ts'
 import type { TableReference } from './table-reference.ts'
 import { plainName } from './source-plan.ts'
 import type { QueryColumn } from './query.ts'
+
+/** The columns that are wanted, in their order (`--select`). */
+export type ChooseColumns = <T extends { readonly name: string }>(columns: readonly T[]) => readonly T[]
 
 /** What is known of a column before it is read: enough to say how its values look in each form. Types and modifiers as in TableColumn. */
 export type ReadColumn = Pick<
@@ -16,30 +20,59 @@ export type ReadColumn = Pick<
   readonly nullable?: boolean
 }
 
+/** What a role may do with a table that it may read. */
+export interface Readable {
+  /**
+   * How the table is locked before the snapshot is taken: a TRUNCATE in between would show it empty (documentation, "MVCC Caveats"). Null: it can't be
+   * locked by itself; `holdTable` does that.
+   */
+  readonly lockSql: string | null
+  /** Whether the table as a whole may be read, its system columns (ctid) too; else only columns by name. */
+  readonly whole: boolean
+}
+
 /**
- * Makes sure, outside the transaction, that a table may be read, and says how it is locked before the snapshot is taken: a TRUNCATE in between would show
- * it empty (documentation, "MVCC Caveats"). Null: it can't be locked by itself; `holdTable` does that.
+ * Makes sure, outside the transaction, that the columns of a table that `choose` wants may be read.
  *
  * @throws SLUICE_NOT_FOUND with the nearest name, SLUICE_ACCESS_DENIED with the GRANT to ask for
  */
-export async function readableTable(connection: PgConnection, reference: TableReference): Promise<string | null> {
+export async function readableTable(
+  connection: PgConnection,
+  reference: TableReference,
+  choose: ChooseColumns,
+): Promise<Readable> {
   const table = (await findTable(connection, reference)) ?? (await describeTable(connection, reference, 'read'))
-  const [may] = await connection.query<{ schema: boolean; whole: boolean; columns: boolean; role: string }>(
+  const [may] = await connection.query<{ schema: boolean; whole: boolean; role: string }>(
     `SELECT pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE') AS schema, pg_catalog.has_table_privilege(c.oid, 'SELECT') AS whole,
-            NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-                           AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')) AS columns, current_user AS role
+            current_user AS role
        FROM pg_catalog.pg_class c WHERE c.oid = $1`,
     [table.oid],
   )
   const role = may?.role ?? 'the role'
-  const denied = (what: string, grant: string): SluiceError =>
+  const denied = (what: string, grant: string, besides = ''): SluiceError =>
     new SluiceError('SLUICE_ACCESS_DENIED', `role ${role} may not ${what}`, {
-      hint: `ask the owner for GRANT ${grant} TO ${role}`,
+      hint: `ask the owner for GRANT ${grant} TO ${role}${besides}`,
     })
   if (may?.schema === false) throw denied(`use the schema ${table.schema}`, `USAGE ON SCHEMA ${table.schema}`)
-  if (may?.whole === false && !may.columns) throw denied(`read ${plainName(table)}`, `SELECT ON ${quoteTable(table)}`)
-  const isLockable = may?.whole === true && (table.kind === 'table' || table.kind === 'partitioned')
-  return isLockable ? `LOCK TABLE ${quoteTable(table)} IN ACCESS SHARE MODE` : null
+  const whole = may?.whole === true
+  if (!whole) {
+    const columns = await connection.query<{ name: string; may: boolean }>(
+      `SELECT attname AS name, pg_catalog.has_column_privilege(attrelid, attnum, 'SELECT') AS may
+         FROM pg_catalog.pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+      [table.oid],
+    )
+    const own = columns.filter((column) => column.may).map((column) => column.name)
+    const closed = choose(columns).filter((column) => !column.may)
+    if (own.length === 0) throw denied(`read ${plainName(table)}`, `SELECT ON ${quoteTable(table)}`)
+    if (closed.length > 0) {
+      const [names, quoted] = [closed.map(({ name }) => name), closed.map(({ name }) => quoteIdentifier(name))]
+      const choice = `, or leave them out: ${shellQuote(['--select', own.join(',')])}`
+      const grant = `SELECT (${quoted.join(', ')}) ON ${quoteTable(table)}`
+      throw denied(`read column ${names.join(', ')} of ${plainName(table)}`, grant, choice)
+    }
+  }
+  const isLockable = whole && (table.kind === 'table' || table.kind === 'partitioned')
+  return { whole, lockSql: isLockable ? `LOCK TABLE ${quoteTable(table)} IN ACCESS SHARE MODE` : null }
 }
 
 /** Locks whatever a table's rows come from (ACCESS SHARE) until the transaction ends: nobody drops or alters it meanwhile. */

@@ -12,11 +12,13 @@ import type { EndpointRequest } from '../connector.ts'
 import { planColumns, specialsWarning } from './binary-columns.ts'
 import type { ColumnsPlan } from './binary-columns.ts'
 import { chosenColumns } from './chosen-columns.ts'
+import { sqlState, STANDBY_CONFLICT, STANDBY_HINT } from './errors.ts'
 import { openSourceState } from './source-state.ts'
 import type { SourceState } from './source-state.ts'
 import { planTable } from './source-plan.ts'
 import { readPartition } from './read-partition.ts'
 import { requireDistinct } from './source-table.ts'
+import type { ChooseColumns } from './source-table.ts'
 import { onlyStatement } from './query.ts'
 import type { TableReference } from './table-reference.ts'
 import { parsePostgresUrl } from './url.ts'
@@ -82,6 +84,8 @@ class PostgresSource implements Source {
   #plan: ColumnsPlan | null = null
   /** Values that `--on-special null` made NULL, by column. */
   readonly #specials = new Map<string, number>()
+  /** Whether a reader was in the way of a standby's replay. */
+  #inTheWay = false
   #bytesRead = 0
   #closed: Promise<void> | null = null
 
@@ -139,6 +143,7 @@ class PostgresSource implements Source {
       } catch (thrown) {
         o.signal.throwIfAborted()
         const error = this.#placed(thrown, partition)
+        if (sqlState(error) === STANDBY_CONFLICT) this.#inTheWay = true
         if (!error.retryable) throw error
         const waitMs = backoffMs(failures, error.code === 'SLUICE_THROTTLED')
         if (performance.now() + waitMs - progressMs > this.#request.retryForMs) throw error
@@ -147,6 +152,11 @@ class PostgresSource implements Source {
         await delay(waitMs, undefined, { signal: o.signal }).catch(() => o.signal.throwIfAborted())
       }
     }
+  }
+
+  /** A standby's replay takes the snapshot away, first a reader's or first the one that is exported. */
+  mayRestart(error: SluiceError): boolean {
+    return sqlState(error) === STANDBY_CONFLICT || (this.#inTheWay && error.code === 'SLUICE_SERVER_GONE')
   }
 
   bytesRead(): number {
@@ -169,9 +179,8 @@ class PostgresSource implements Source {
     if (this.#opening === null) {
       const { target, subject } = this.#setup
       const { retryForMs, options } = this.#request
-      const opening = openSourceState(target, subject, { signal, retryForMs, timeZone: options.timeZone }).then(
-        (state) => (state.table === null ? state : { ...state, columns: chosenColumns(state.columns, options) }),
-      )
+      const choose: ChooseColumns = (columns) => chosenColumns(columns, options)
+      const opening = openSourceState(target, subject, { signal, retryForMs, timeZone: options.timeZone, choose })
       this.#opening = opening
       opening.then(
         (state) => {
@@ -199,7 +208,11 @@ class PostgresSource implements Source {
   }
 
   #placed(thrown: unknown, partition: Partition): SluiceError {
-    return toSluiceError(thrown).at({ url: this.#setup.target.url, partition: partition.id })
+    const error = toSluiceError(thrown).at({ url: this.#setup.target.url, partition: partition.id })
+    if (!this.#inTheWay || error.code !== 'SLUICE_SERVER_GONE' || error.hint.includes(STANDBY_HINT)) return error
+    // The snapshot is gone for the same reason, whatever was heard of it first.
+    const { code, message, where, hint, retryable, cause } = error
+    return new SluiceError(code, message, { where, hint: `${STANDBY_HINT}; ${hint}`, retryable, cause })
   }
 
   /**

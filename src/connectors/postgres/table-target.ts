@@ -2,7 +2,7 @@ import { SluiceError } from '../../core/errors.ts'
 import type { Schema } from '../../core/schema.ts'
 import type { PgConnection } from './connection.ts'
 import { createTableSql } from './ddl.ts'
-import { quoteTable } from './quote.ts'
+import { quoteIdentifier, quoteTable } from './quote.ts'
 import { describeTable, findTable, requireLoadable } from './table.ts'
 import type { TableDescription } from './table.ts'
 import { candidates, formatReference } from './table-reference.ts'
@@ -71,4 +71,33 @@ export async function loadableTable(
       { hint: 'load as the owner of the table, or as a role with BYPASSRLS' },
     )
   return table
+}
+
+/**
+ * That the columns that a load fills may be written, where the table as a whole may not.
+ *
+ * @throws SLUICE_ACCESS_DENIED with the GRANT to ask for
+ */
+export async function requireInsertable(
+  connection: PgConnection,
+  table: TableDescription,
+  columns: readonly { readonly name: string }[],
+): Promise<void> {
+  const rows = await connection.query<{ name: string; role: string }>(
+    `SELECT a.attname AS name, current_user AS role FROM pg_catalog.pg_attribute a
+      WHERE a.attrelid = $1 AND a.attname = ANY($2::text[]) AND a.attnum > 0 AND NOT a.attisdropped
+        AND NOT pg_catalog.has_table_privilege(a.attrelid, 'INSERT') AND NOT pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'INSERT')`,
+    [table.oid, columns.map((column) => column.name)],
+  )
+  const [first] = rows
+  if (first === undefined) return
+  const [names, quoted] = [rows.map(({ name }) => name), rows.map(({ name }) => quoteIdentifier(name))]
+  const what = `${table.schema}.${table.name}`
+  throw new SluiceError(
+    'SLUICE_ACCESS_DENIED',
+    `role ${first.role} may not INSERT into column ${names.join(', ')} of ${what}`,
+    {
+      hint: `ask the owner for GRANT INSERT (${quoted.join(', ')}) ON ${quoteTable(table)} TO ${first.role}, or leave them out with --select`,
+    },
+  )
 }
