@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
-import pg from 'pg'
+import type { Client } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
+import { pg } from './driver.ts'
 import { translatePgError, sqlState } from './errors.ts'
 import { lookUpPassword } from './pgpass.ts'
 import { quoteLiteral } from './quote.ts'
@@ -19,7 +20,7 @@ export interface ConnectOptions {
 
 /** One connection with sluice's session settings. Statements run one after another. */
 export interface PgConnection {
-  readonly client: pg.Client
+  readonly client: Client
   /** server_version_num: 150004 is 15.4. */
   readonly version: number
   readonly backendPid: number
@@ -148,7 +149,7 @@ async function openSession(target: PostgresTarget, host: PostgresHost, o: Attemp
   }
 }
 
-function newClient(target: PostgresTarget, host: PostgresHost, o: Attempt): pg.Client {
+function newClient(target: PostgresTarget, host: PostgresHost, o: Attempt): Client {
   const client = new pg.Client({
     user: target.user,
     database: target.database,
@@ -215,7 +216,7 @@ function passwordFor(target: PostgresTarget, host: PostgresHost): string {
 }
 
 /** Starts the session: TCP, TLS, authentication; each with its own time. */
-async function begin(client: pg.Client, target: PostgresTarget, o: Attempt): Promise<void> {
+async function begin(client: Client, target: PostgresTarget, o: Attempt): Promise<void> {
   const { connection } = internalsOf(client)
   let secured = false
   connection.once('sslconnect', () => {
@@ -271,7 +272,7 @@ function isPlainError(error: unknown): boolean {
 }
 
 /** Whether a SASL exchange was under way. */
-function isScram(client: pg.Client): boolean {
+function isScram(client: Client): boolean {
   return Boolean(internalsOf(client).saslSession)
 }
 
@@ -282,11 +283,11 @@ interface Internals {
   readonly saslSession?: unknown
 }
 
-function internalsOf(client: pg.Client): Internals {
+function internalsOf(client: Client): Internals {
   return client as unknown as Internals
 }
 
-function socketOf(client: pg.Client): Socket {
+function socketOf(client: Client): Socket {
   return internalsOf(client).connection.stream
 }
 
@@ -314,7 +315,7 @@ interface Settled {
   readonly timeZone: string
 }
 
-async function settle(client: pg.Client, o: Settled): Promise<PgConnection> {
+async function settle(client: Client, o: Settled): Promise<PgConnection> {
   const query = async <T extends object>(sql: string, values?: readonly unknown[]): Promise<T[]> => {
     try {
       const result = await (values === undefined ? client.query<T>(sql) : client.query<T>(sql, [...values]))
@@ -345,7 +346,7 @@ function shorten(sql: string): string {
   return line.length <= 80 ? line : `${line.slice(0, 79)}…`
 }
 
-async function end(client: pg.Client): Promise<void> {
+async function end(client: Client): Promise<void> {
   // pg would wait for an event that has been.
   if (socketOf(client).destroyed) return
   let timer: NodeJS.Timeout | undefined
