@@ -1,8 +1,11 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
 import { SluiceError, toSluiceError } from '../core/errors.ts'
 import type { JobResult, Partition } from '../core/job.ts'
 import { DEFAULT_RETRY_FOR_MS } from '../core/options.ts'
 import type { Sink, Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
+import { backoffMs } from '../core/retry.ts'
 import type { BatchForm } from '../core/batch.ts'
 import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import type { JobFolder } from '../engine/job-folder.ts'
@@ -61,8 +64,49 @@ interface Session {
 }
 
 async function runInFolder(request: CopyRequest, session: Session): Promise<JobResult> {
-  const { folder, route, around, progressor } = session
-  await folder.append({ kind: 'run', at: new Date().toISOString() })
+  await session.folder.append({ kind: 'run', at: new Date().toISOString() })
+  return conclude(await moveAnew(request, session), { ...session, request })
+}
+
+/** How a pass over the source ended. */
+interface Pass {
+  readonly outcome: JobOutcome
+  readonly partitions: readonly Partition[]
+  readonly replayable: boolean
+  readonly bytesRead: number
+  /** Of the sink. */
+  readonly inPlace?: boolean | undefined
+  /** Whether the state of the source that was read is gone, and nothing of it stays in the sink. */
+  readonly mayRestart: boolean
+}
+
+/**
+ * Moves everything, from the beginning again where the state of the source is gone (a snapshot on a standby). Each pass begins from nothing, so that none
+ * is progress: no pass begins later than `--retry-for` after the first that came to nothing.
+ */
+async function moveAnew(request: CopyRequest, session: Session): Promise<Pass> {
+  const { progressor, around } = session
+  const retryForMs = around.options.retryFor ?? DEFAULT_RETRY_FOR_MS
+  let [bytesRead, began, firstMs] = [0, false, Number.POSITIVE_INFINITY]
+  for (let failures = 0; ; failures += 1) {
+    const pass = await moveOnce(request, session)
+    bytesRead += pass.bytesRead
+    began ||= pass.outcome.began === true
+    const soFar = { ...pass, bytesRead, outcome: { ...pass.outcome, began } }
+    const { error } = pass.outcome
+    if (error === null || !pass.mayRestart) return soFar
+    firstMs = Math.min(firstMs, performance.now())
+    const waitMs = backoffMs(failures, false)
+    if (performance.now() + waitMs > firstMs + retryForMs) return soFar
+    progressor.waiting(error, waitMs)
+    await delay(waitMs, undefined, { signal: around.signal }).catch(() => undefined)
+    if (around.signal.aborted)
+      return { ...soFar, outcome: { ...soFar.outcome, error: toSluiceError(around.signal.reason) } }
+  }
+}
+
+async function moveOnce(request: CopyRequest, session: Session): Promise<Pass> {
+  const { folder, around, progressor } = session
   let source: Source | null = null
   let sink: Sink | null = null
   let outcome: JobOutcome
@@ -85,7 +129,16 @@ async function runInFolder(request: CopyRequest, session: Session): Promise<JobR
     await sink?.close().catch(() => undefined)
     await source?.close().catch(() => undefined)
   }
-  return conclude(outcome, { ...session, source, partitions, request, route, inPlace: sink?.inPlace })
+  const { error, rowsWritten } = outcome
+  const lost = error !== null && source?.mayRestart?.(error) === true
+  return {
+    outcome,
+    partitions,
+    replayable: source?.replayable ?? true,
+    bytesRead: source?.bytesRead() ?? 0,
+    inPlace: sink?.inPlace,
+    mayRestart: lost && rowsWritten === 0 && folder.header.resumable,
+  }
 }
 
 async function openSource(request: CopyRequest, { route, around }: Session): Promise<Source> {
@@ -181,23 +234,17 @@ async function moveRows(
   })
 }
 
-interface Ending extends Session {
-  /** Of the sink. */
-  readonly inPlace?: boolean | undefined
-  readonly source: Source | null
-  readonly partitions: readonly Partition[]
-  readonly request: CopyRequest
-}
+type Ending = Session & { readonly request: CopyRequest }
 
-async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult> {
-  const { folder, progressor, source, request, route } = ending
+async function conclude(pass: Omit<Pass, 'mayRestart'>, ending: Ending): Promise<JobResult> {
+  const { folder, progressor, request, route } = ending
+  const { outcome, replayable } = pass
   const earlier = earlierRuns(folder.entries)
-  const replayable = source?.replayable ?? true
   // What a job had begun to move in an earlier run counts: then a failure to begin again is no usage error.
   const rowsMoved = outcome.began === true || outcome.rowsRead > 0 || outcome.bytesWritten > 0 || earlier.runs > 1
   const status = statusOf(outcome.error, { rowsMoved, resumable: replayable && folder.header.resumable })
   const own = {
-    bytesRead: source?.bytesRead() ?? 0,
+    bytesRead: pass.bytesRead,
     retries: progressor.retries,
     throttles: progressor.throttles,
     wallMs: Math.round(progressor.elapsedMs()),
@@ -219,7 +266,7 @@ async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult>
     skipped: { filtered: outcome.filtered, superseded: outcome.superseded, existing: 0 },
     bytesRead: earlier.bytesRead + own.bytesRead,
     bytesWritten: outcome.bytesWritten,
-    partitions: ending.partitions.length,
+    partitions: pass.partitions.length,
     retries: earlier.retries + own.retries,
     throttles: earlier.throttles + own.throttles,
     wallMs: earlier.wallMs + own.wallMs,
@@ -230,7 +277,7 @@ async function conclude(outcome: JobOutcome, ending: Ending): Promise<JobResult>
     warnings: [...progressor.warnings],
     resumeCommand: status === 'stopped' ? resumeCommand(folder.header.jobId) : null,
     ...(outcome.error === null ? {} : { error: reportError(outcome.error) }),
-    ...(ending.inPlace === true && outcome.error !== null && outcome.began === true ? { leftRows: true } : {}),
+    ...(pass.inPlace === true && outcome.error !== null && outcome.began === true ? { leftRows: true } : {}),
   }
   if (status !== 'stopped') await folder.writeResult(result)
   return result
@@ -247,7 +294,7 @@ async function discardJob(old: JobFolder, request: CopyRequest, session: Omit<Se
   }
   const error = new SluiceError('SLUICE_JOB_EXISTS', 'the job was given up for a new one (--new-job)')
   const outcome: JobOutcome = { ...countMoved([]), outputs: [], error }
-  await conclude(outcome, { ...session, folder, source: null, partitions: [], request })
+  await conclude({ outcome, partitions: [], replayable: true, bytesRead: 0 }, { ...session, folder, request })
 }
 
 /** A masked password is taken out, so that PGPASSWORD or .pgpass is asked; a masked signature cannot be made up. */

@@ -1,4 +1,5 @@
 import type { Batch, BatchForm } from './batch.ts'
+import type { SluiceError } from './errors.ts'
 import type { Extent, Json, Output, Partition, Position, Receipt } from './job.ts'
 import type { Column, Schema } from './schema.ts'
 
@@ -180,6 +181,8 @@ export interface Source {
    * Default: partitions stay as they were planned.
    */
   readonly restarts?: boolean | undefined
+  /** Of one that `restarts`: whether an error says that the state which is read is gone, and that another one may last (a standby had to replay changes). */
+  mayRestart?(error: SluiceError): boolean
   /** Partitions that are best read at once where nobody says; default: as many as there are lanes. */
   readonly readers?: number | undefined
   /** Looks at as little as possible. @throws usage errors: what is wrong before any row was read */
@@ -285,8 +288,8 @@ export interface Sink {
   endPartition?(partition: Partition, receipts: readonly Receipt[], o: Abortable): Promise<void>
   /** Makes what is sealed durable and visible, once: commits, Complete, rename. Idempotent. */
   finish(receipts: readonly Receipt[], o: Abortable): Promise<FinishResult>
-  /** The job failed or stops. `resumable`: keep what a resume can use. Never throws. */
-  abort(reason: unknown, o: { readonly resumable: boolean }): Promise<void>
+  /** The job failed or stops. `resumable`: keep what a resume can use. `began`: extents were handed to lanes in this run. Never throws. */
+  abort(reason: unknown, o: { readonly resumable: boolean; readonly began?: boolean }): Promise<void>
   close(): Promise<void>
 }
 

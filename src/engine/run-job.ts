@@ -84,7 +84,7 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
     work.progressor.phase('stopping')
     const error = toSluiceError(work.signal.aborted ? work.signal.reason : thrown)
     const resumable = work.source.replayable && error.exitClass(true) === 'resumable'
-    await work.sink.abort(error, { resumable })
+    await work.sink.abort(error, { resumable, began: deal.began })
     // What is not durable by itself went with the lanes.
     const { rowsWritten } = countMoved(deal.receipts().filter((receipt) => receipt.durable))
     return { ...countMoved(deal.receipts()), rowsWritten, outputs: [], error, began: deal.began }

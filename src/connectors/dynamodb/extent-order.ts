@@ -17,11 +17,6 @@ export class ExtentOrder {
     signal.addEventListener('abort', () => this.#changes.wake(), { once: true })
   }
 
-  /** Whether an extent was ever begun. */
-  get hasBegun(): boolean {
-    return this.#begun > 0
-  }
-
   /** Waits until the rows of all extents before are written. */
   async begin(): Promise<void> {
     const turn = this.#begun

@@ -95,6 +95,8 @@ class DynamoSink implements Sink {
   }
 
   recover(): Promise<readonly Receipt[]> {
+    // Of another state of the source, whose rows may be others.
+    if (this.#plan?.restarts === true) return Promise.resolve([])
     return Promise.resolve(this.#request.context.recorded.flatMap(sealedReceipt))
   }
 
@@ -121,7 +123,10 @@ class DynamoSink implements Sink {
   }
 
   /** What is in stays: puts are by key, and a resume writes what is missing. A job that can't be resumed says what it leaves. */
-  abort(_reason: unknown, { resumable }: { readonly resumable: boolean }): Promise<void> {
+  abort(
+    _reason: unknown,
+    { resumable, began }: { readonly resumable: boolean; readonly began?: boolean },
+  ): Promise<void> {
     const { context } = this.#request
     const table = this.#target.url
     if (resumable || this.#table === null) return Promise.resolve()
@@ -129,7 +134,7 @@ class DynamoSink implements Sink {
       context.warn(
         `the table ${table}, which this job made, stays with what was put so far: sluice table delete ${table}`,
       )
-    else if (this.#writing?.order.hasBegun === true)
+    else if (began === true)
       context.warn(`what was put so far stays in ${table}: the same rows, loaded again, replace it`)
     return Promise.resolve()
   }
