@@ -337,8 +337,9 @@ describe('plan', () => {
       warnings: [],
     })
     expect(made.sql[0]).toBe('DELETE FROM t')
-    expect(made.sql[1]).toMatch(/^COPY "public"."t" \("id", "name", "price"\) FROM STDIN WITH \(FORMAT csv, /)
-    expect(made.sql.slice(-2)).toEqual(['COMMIT', 'ANALYZE t'])
+    expect(made.sql.slice(1, 3)).toEqual(['BEGIN', 'SET LOCAL lock_timeout = 10000'])
+    expect(made.sql[3]).toMatch(/^COPY "public"."t" \("id", "name", "price"\) FROM STDIN WITH \(FORMAT csv, /)
+    expect(made.sql.slice(4)).toEqual(['SET CONSTRAINTS ALL IMMEDIATE', 'COMMIT', 'ANALYZE t'])
     expect(made.lanes).toBeGreaterThan(1)
     expect(await planned(file, table(), { concurrency: 1 })).toMatchObject({ lanes: 1 })
     expect(await place.sql(CATALOG)).toBe(before)
@@ -346,12 +347,35 @@ describe('plan', () => {
     expect(await jobs(state())).toEqual([])
   })
 
+  it("tells each extent's transaction with its row of the ledger", async () => {
+    await place.table('id int')
+    const { sql } = await planned(place.file('ledger.csv', 'id\n1\n'), table(), {
+      commit: 'partition',
+      afterSql: ['ANALYZE t'],
+    })
+    const kinds = [
+      'BEGIN',
+      'SELECT',
+      'CREATE',
+      'CREATE',
+      'CREATE',
+      'COMMIT',
+      'INSERT',
+      'BEGIN',
+      'SET',
+      'INSERT',
+      'COPY',
+      'COMMIT',
+    ]
+    expect(sql.map((statement) => statement.split(' ')[0])).toEqual([...kinds, 'UPDATE', 'ANALYZE'])
+  })
+
   it('tells TRUNCATE, and the one lane that it takes', async () => {
     await place.table('id int')
     await place.sql('INSERT INTO t VALUES (7)')
     const made = await planned(place.file('trunc.csv', 'id\n1\n'), table(), { mode: 'truncate' })
     expect(made).toMatchObject({ lanes: 1 })
-    expect(made.sql[0]).toBe('TRUNCATE "public"."t"')
+    expect(made.sql.slice(0, 3)).toEqual(['BEGIN', 'SET LOCAL lock_timeout = 10000', 'TRUNCATE "public"."t"'])
     expect(await place.sql('SELECT id FROM t')).toBe('7')
   })
 

@@ -7,9 +7,10 @@ import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
 import { copyStatement } from './copy-statement.ts'
 import { createTableSql } from './ddl.ts'
+import { beginSql } from './lane.ts'
 import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
 import { quoteTable } from './quote.ts'
-import { createPostgresSink } from './sink.ts'
+import { createPostgresSink, lockTimeoutMs } from './sink.ts'
 import { createPostgresSource } from './source.ts'
 import { describeTable } from './table.ts'
 import { loadableTable, missingTableSql } from './table-target.ts'
@@ -74,16 +75,16 @@ async function planSql(request: SinkRequest, schema: Schema): Promise<readonly s
       options.commit === 'partition'
         ? new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, { jobId: '', fingerprint: '', partitions: [] })
         : null
-    return [
-      ...(ledger?.statements() ?? []),
-      ...(options.beforeSql ?? []),
-      ...(missing === null ? [] : [missing.sql]),
-      ...(truncate ? [`TRUNCATE ${quoted}`] : []),
-      copyStatement(quoted, columns, shape),
-      ...(ledger === null ? ['SET CONSTRAINTS ALL IMMEDIATE'] : []),
-      'COMMIT',
-      ...(options.afterSql ?? []),
-    ]
+    const truncating = truncate ? [`TRUNCATE ${quoted}`] : []
+    const copying = copyStatement(quoted, columns, shape)
+    const made = [...(options.beforeSql ?? []), ...(missing === null ? [] : [missing.sql])]
+    const after = options.afterSql ?? []
+    // Each lane's transaction, or each extent's where there is a ledger.
+    const begin = beginSql(lockTimeoutMs(request.retryForMs))
+    if (ledger === null)
+      return [...made, ...begin, ...truncating, copying, 'SET CONSTRAINTS ALL IMMEDIATE', 'COMMIT', ...after]
+    const { first, inExtent, last } = ledger.statements()
+    return [...first, ...made, ...truncating, ...begin, inExtent, copying, 'COMMIT', last, ...after]
   })
 }
 

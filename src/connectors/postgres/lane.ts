@@ -224,7 +224,7 @@ export class PostgresLane implements Lane {
 
   async #beginTransaction(): Promise<void> {
     if (this.#inTransaction) return
-    await this.connection.query(`BEGIN; SET LOCAL lock_timeout = ${Math.round(this.#settings.lockTimeoutMs)}`)
+    await this.connection.query(beginSql(this.#settings.lockTimeoutMs).join('; '))
     this.#inTransaction = true
     if (this.#settings.first !== null) await this.connection.query(this.#settings.first)
   }
@@ -247,6 +247,11 @@ function encodeRows(batch: RowsBatch): Uint8Array {
     shape: ROWS_SHAPE,
     formatBinary: (bytes) => `\\x${Buffer.from(bytes).toString('hex')}`,
   })
+}
+
+/** What a lane's transaction begins with. */
+export function beginSql(lockTimeoutMs: number): readonly string[] {
+  return ['BEGIN', `SET LOCAL lock_timeout = ${Math.round(lockTimeoutMs)}`]
 }
 
 /** Waits for work, but no longer than this; its failure is none of the caller's. */

@@ -29,12 +29,33 @@ export class Ledger {
     this.#job = job
   }
 
-  /** The statements that make it, for plan and log. */
-  statements(): readonly string[] {
+  /** What a load runs because of it, for a plan: before all else, in each extent's transaction, and at the end. */
+  statements(): { readonly first: readonly string[]; readonly inExtent: string; readonly last: string } {
+    return { first: [...this.#makeSql(), this.#beginSql()], inExtent: this.#extentSql(), last: this.#doneSql() }
+  }
+
+  #beginSql(): string {
+    return `INSERT INTO ${this.#schema}.jobs (job_id, fingerprint, plan, state) VALUES ($1, $2, $3, 'loading')
+  ON CONFLICT (job_id) DO UPDATE SET state = CASE WHEN jobs.state IN ('done', 'superseded') THEN jobs.state ELSE 'loading' END`
+  }
+
+  #extentSql(): string {
+    return `INSERT INTO ${this.#schema}.extents (job_id, partition, start_byte, start_row, extent) VALUES ($1, $2, $3, $4, $5)`
+  }
+
+  #doneSql(): string {
+    return `UPDATE ${this.#schema}.jobs SET state = 'done', ended_at = now() WHERE job_id = $1`
+  }
+
+  /** Two jobs that begin at once must not both create it. */
+  #makeSql(): readonly string[] {
     return [
+      'BEGIN',
+      "SELECT pg_advisory_xact_lock(hashtext('sluice ledger'))",
       `CREATE SCHEMA IF NOT EXISTS ${this.#schema}`,
       `CREATE TABLE IF NOT EXISTS ${this.#schema}.jobs (job_id text PRIMARY KEY, fingerprint text NOT NULL, plan jsonb NOT NULL, state text NOT NULL, began_at timestamptz NOT NULL DEFAULT now(), ended_at timestamptz)`,
       `CREATE TABLE IF NOT EXISTS ${this.#schema}.extents (job_id text NOT NULL REFERENCES ${this.#schema}.jobs ON DELETE CASCADE, partition text NOT NULL, start_byte bigint NOT NULL, start_row bigint NOT NULL, extent jsonb NOT NULL, sealed_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (job_id, partition, start_byte, start_row))`,
+      'COMMIT',
     ]
   }
 
@@ -63,8 +84,7 @@ export class Ledger {
       `DELETE FROM ${this.#schema}.extents USING ${this.#schema}.jobs WHERE extents.job_id = jobs.job_id AND jobs.state = 'done' AND ${FORGOTTEN}`,
     )
     const [own] = await connection.query<{ same: boolean; forgotten: boolean; superseded: boolean }>(
-      `INSERT INTO ${this.#schema}.jobs (job_id, fingerprint, plan, state) VALUES ($1, $2, $3, 'loading')
-       ON CONFLICT (job_id) DO UPDATE SET state = CASE WHEN jobs.state IN ('done', 'superseded') THEN jobs.state ELSE 'loading' END
+      `${this.#beginSql()}
        RETURNING plan = $3::jsonb AS same, jobs.state = 'done' AND ${FORGOTTEN} AS forgotten, jobs.state = 'superseded' AS superseded`,
       [this.#job.jobId, this.#job.fingerprint, plan],
     )
@@ -98,10 +118,9 @@ export class Ledger {
   /** Inserts an extent's row. @returns false where another session has committed it already: it waits for that session's fate */
   async insert(connection: PgConnection, extent: Extent): Promise<boolean> {
     try {
-      await connection.query(
-        `INSERT INTO ${this.#schema}.extents (job_id, partition, start_byte, start_row, extent) VALUES ($1, $2, $3, $4, $5)`,
-        [this.#job.jobId, extent.partition, extent.start.byte, extent.start.row, JSON.stringify(extent)],
-      )
+      const { partition, start } = extent
+      const values = [this.#job.jobId, partition, start.byte, start.row, JSON.stringify(extent)]
+      await connection.query(this.#extentSql(), values)
       return true
     } catch (error) {
       if (sqlState(error) === '23505') return false
@@ -114,9 +133,7 @@ export class Ledger {
    * job again, and must find that nothing is left to do.
    */
   async finish(connection: PgConnection): Promise<void> {
-    await connection.query(`UPDATE ${this.#schema}.jobs SET state = 'done', ended_at = now() WHERE job_id = $1`, [
-      this.#job.jobId,
-    ])
+    await connection.query(this.#doneSql(), [this.#job.jobId])
   }
 
   /** The job can't go on: what it committed stays in the table, and the ledger says so no longer. */
@@ -141,10 +158,7 @@ export class Ledger {
     )
     if (found?.jobs === true && found.extents) return
     try {
-      // Two jobs that begin at once must not both create it.
-      await connection.query(
-        ['BEGIN', "SELECT pg_advisory_xact_lock(hashtext('sluice ledger'))", ...this.statements(), 'COMMIT'].join('; '),
-      )
+      await connection.query(this.#makeSql().join('; '))
     } catch (error) {
       await connection.query('ROLLBACK').catch(() => undefined)
       if (sqlState(error) !== '42501') throw error

@@ -35,6 +35,11 @@ export function createPostgresSink(request: SinkRequest): Promise<Sink> {
   return Promise.resolve(new PostgresSink(request, { target, reference: target.table }))
 }
 
+/** How long a lane waits for another session's lock, ms. */
+export function lockTimeoutMs(retryForMs: number): number {
+  return Math.max(1000, Math.min(LOCK_TIMEOUT_MS, retryForMs))
+}
+
 /** Loads a table: lanes COPY in parallel; `--commit job` ends their transactions together, `--commit partition` each extent by itself. */
 class PostgresSink implements Sink {
   readonly forms: readonly BatchForm[] = ['csv', 'rows']
@@ -108,7 +113,7 @@ class PostgresSink implements Sink {
       ledger: this.#ledger,
       oneStatement: load.table.selfReferencing && this.#ledger === null,
       first: this.#truncatesInLane() ? `TRUNCATE ${quoteTable(load.table)}` : null,
-      lockTimeoutMs: Math.max(1000, Math.min(LOCK_TIMEOUT_MS, this.#request.retryForMs)),
+      lockTimeoutMs: lockTimeoutMs(this.#request.retryForMs),
       waitedForOurs: (pid) => this.#watch.hasCaught(pid),
       isOurs: (pid) => this.#pids.has(pid),
       onAborted: () => {
