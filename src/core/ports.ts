@@ -94,8 +94,14 @@ export interface ObjectWriter {
 
 /** Writing. */
 export interface WritableStore extends Store {
-  /** Bytes of a part for an object of this size (null: unknown), given the user's wish (null: none). */
-  partBytes(size: number | null, wanted: number | null): number
+  /** Bytes of a part for an object of this size (null: unknown), given the user's wish (null: none), and how many will be in flight, where that is known. */
+  partBytes(size: number | null, wanted: number | null, inFlight?: number): number
+  /**
+   * Tells, before anything is read, that nothing can be put there: no such folder, no such bucket. Leaves nothing behind, and passes over what it can't tell.
+   *
+   * @throws SLUICE_NOT_FOUND, SLUICE_ACCESS_DENIED, SLUICE_CREDENTIALS, SLUICE_UNREACHABLE
+   */
+  checkPlace(key: string, o: Abortable): Promise<void>
   openWriter(key: string, options: WriteOptions, o: Abortable): Promise<ObjectWriter>
   /** Aborts or removes what an intent recorded by an earlier run may have left; never touches anything else. */
   discard(intent: Json, o: Abortable): Promise<void>

@@ -1,7 +1,8 @@
+import type { BigIntStats } from 'node:fs'
 import { stat, unlink } from 'node:fs/promises'
 import { SluiceError } from '../core/errors.ts'
 import type { Abortable, ByteRange, ObjectInfo, ObjectWriter, WritableStore, WriteOptions } from '../core/ports.ts'
-import { openFileWriter, removeTemporary } from './local/file-writer.ts'
+import { checkFilePlace, openFileWriter, removeTemporary } from './local/file-writer.ts'
 import { listFiles, type ListOptions } from './local/list-folder.ts'
 import { localErrorCode, translateLocalError } from './local/local-error.ts'
 import { infoOf, isSpecial, statOf } from './local/local-info.ts'
@@ -32,6 +33,10 @@ export function createLocalStore(): LocalStore {
     read: (info, range, o) => (info.ranged ? readRegular(info, range, o) : readOnce(info, range, { ...o, taken })),
     list: (prefix, o) => listFiles(prefix, o),
     partBytes: (_size, wanted) => Math.max(1, wanted ?? PART_BYTES),
+    checkPlace: async (key, o) => {
+      o.signal.throwIfAborted()
+      if (!(await isWrittenInPlace(key))) await checkFilePlace(key)
+    },
     openWriter,
     discard: async (intent, o) => {
       o.signal.throwIfAborted()
@@ -72,11 +77,20 @@ async function* readOnce(
 
 async function openWriter(key: string, options: WriteOptions, o: Abortable): Promise<ObjectWriter> {
   o.signal.throwIfAborted()
-  const there = await stat(key, { bigint: true }).catch((error: unknown) => {
-    if (localErrorCode(error) === 'ENOENT') return null
-    throw translateLocalError(error, key)
-  })
+  const there = await thereAt(key)
   if (there !== null && (isSpecial(there) || ownDescriptor(key) !== null))
     return openSpecialWriter(key, there.isFIFO(), o)
   return openFileWriter(key, options, o)
+}
+
+async function isWrittenInPlace(key: string): Promise<boolean> {
+  const there = await thereAt(key)
+  return there !== null && (isSpecial(there) || ownDescriptor(key) !== null)
+}
+
+function thereAt(key: string): Promise<BigIntStats | null> {
+  return stat(key, { bigint: true }).catch((error: unknown) => {
+    if (localErrorCode(error) === 'ENOENT') return null
+    throw translateLocalError(error, key)
+  })
 }

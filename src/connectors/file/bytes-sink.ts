@@ -16,7 +16,8 @@ import type {
 import type { Batch, BatchForm } from '../../core/batch.ts'
 import type { SinkRequest } from '../connector.ts'
 import type { Endpoint } from './endpoint.ts'
-import { makeFolder, outputKey, outputUrl, requireFileName } from './output-name.ts'
+import { MadeFolders } from './made-folders.ts'
+import { isPrefix, outputKey, outputUrl, requireFileName } from './output-name.ts'
 import { readUploads } from './upload-journal.ts'
 import type { UploadEntry, UploadJournal } from './upload-journal.ts'
 
@@ -50,12 +51,14 @@ class BytesSink implements Sink {
   readonly #endpoint: Endpoint
   readonly #targets = new Map<string, Target>()
   #partBytes = 0
+  readonly #folders: MadeFolders
 
   constructor(request: SinkRequest, where: { store: WritableStore; endpoint: Endpoint }) {
     this.#request = request
     this.#store = where.store
     this.#endpoint = where.endpoint
   }
+    this.#folders = new MadeFolders(where.endpoint)
 
   get lanes(): { max: number; ordered: boolean; first: number } {
     const { parallelism } = this.#request.options
@@ -94,6 +97,10 @@ class BytesSink implements Sink {
     await this.#checkExisting(o)
   }
 
+    const [first] = this.#targets.values()
+    // Folders under a prefix are made as they are needed.
+    if (first !== undefined && !(this.#endpoint.scheme === 'file' && isPrefix(this.#endpoint)))
+      await this.#store.checkPlace(first.key, o)
   async recover(o: Abortable): Promise<readonly Receipt[]> {
     const receipts: Receipt[] = []
     for (const journal of readUploads(this.#request.context.recorded).values()) {
@@ -148,6 +155,7 @@ class BytesSink implements Sink {
   }
 
   async close(): Promise<void> {
+    await this.#folders.remove()
     await this.#store.close()
   }
 
@@ -266,7 +274,7 @@ class BytesSink implements Sink {
     how: { size: number | null; resume: Json | undefined },
     o: Abortable,
   ): Promise<ObjectWriter> {
-    await makeFolder(this.#endpoint, target.key)
+    await this.#folders.make(target.key)
     const writer = await this.#store.openWriter(
       target.key,
       {

@@ -6,8 +6,9 @@ import { endpointName, openStore, openWritableStore, parseEndpoint } from './end
 import type { Endpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openEncoder } from './file-format.ts'
 import { listMatches, matchObjects } from './match.ts'
+import { MadeFolders } from './made-folders.ts'
 import { createOutputFile } from './output-file.ts'
-import { isPrefix, makeFolder, outputNames, sourceStem } from './output-name.ts'
+import { isPrefix, outputNames, sourceStem } from './output-name.ts'
 import { createStreamTarget } from './output-target.ts'
 import { PartGate } from './part-gate.ts'
 import { createRowsSink } from './rows-sink.ts'
@@ -53,17 +54,17 @@ async function openSink(request: SinkRequest): Promise<Sink> {
   if (endpoint.scheme === 'stdio') {
     if (stdout === undefined) throw new SluiceError('SLUICE_USAGE', 'standard output was not handed in')
     const openTarget = () => createStreamTarget(stdout)
-    return createRowsSink(request, { store: null, gate, openTarget, names, format, compression })
+    return createRowsSink(request, { store: null, folders: null, gate, openTarget, names, format, compression })
   }
   if (request.raw) refuseForBytes(request)
   const store = await openWritableStore(endpoint, request)
   if (request.raw) return createBytesSink(request, { store, endpoint })
-  await makeFolder(endpoint, names(1).place(1, 1).key)
+  const folders = new MadeFolders(endpoint)
   const held = { bytes: 0 }
   const partBytes = store.partBytes(null, wantedPartBytes(request, gate))
   const openTarget = (place: { key: string; url: string }) =>
     createOutputFile(request, { ...place, store, gate, partBytes, held })
-  return createRowsSink(request, { store, gate, openTarget, names, format, compression })
+  return createRowsSink(request, { store, folders, gate, openTarget, names, format, compression })
 }
 
 /** Flags that are about files of rows. */

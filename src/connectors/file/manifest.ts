@@ -43,6 +43,7 @@ export class Manifest {
   /** Looks for what is in the way. @throws SLUICE_EXISTS */
   async begin(o: Abortable): Promise<void> {
     await this.#discard(o)
+    await this.#store.checkPlace(this.#file.key, o)
     this.#skipped = (await this.#file.begin(o)) === 'skip'
   }
 

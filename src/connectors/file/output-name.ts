@@ -1,7 +1,4 @@
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { SluiceError } from '../../core/errors.ts'
-import { translateLocalError } from '../../stores/local/local-error.ts'
 import { endpointName, parseEndpoint } from './endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
 
@@ -31,17 +28,6 @@ export function requireFileName(sink: Endpoint, partitionId: string): void {
       where: { url: sink.url },
       hint: 'copy such objects one by one, each to a name of its own',
     })
-}
-
-/** Makes the folder of an output whose name comes from the source. @throws SLUICE_ACCESS_DENIED, SLUICE_LOCAL_IO, SLUICE_DISK_FULL */
-export async function makeFolder(sink: Endpoint, key: string): Promise<void> {
-  if (sink.scheme !== 'file' || !isPrefix(sink)) return
-  const folder = dirname(key)
-  try {
-    await mkdir(folder, { recursive: true })
-  } catch (error) {
-    throw translateLocalError(error, folder)
-  }
 }
 
 /** The URL of an output, for people. */

@@ -5,6 +5,7 @@ import type { Output, Partition, Receipt } from '../../core/job.ts'
 import type { Abortable, CompressionName, FinishResult, FormatName, Lane, Sink, SinkPlan } from '../../core/ports.ts'
 import { redactUrl } from '../../core/redact.ts'
 import type { SinkRequest } from '../connector.ts'
+import type { MadeFolders } from './made-folders.ts'
 import { Manifest } from './manifest.ts'
 import { formsOf, hasFixedColumns, openEncoding, rawEncoding } from './output-encoding.ts'
 import type { LaneEncoder, OutputEncoding } from './output-encoding.ts'
@@ -38,6 +39,8 @@ const LOST_TYPES: Readonly<Record<string, string>> = {
 export interface RowsOutput extends Omit<OutputSetup, 'request'> {
   readonly format: FormatName
   readonly compression: CompressionName
+  /** Null for standard output. */
+  readonly folders: MadeFolders | null
   /** Names of the files, now that the number of partitions is known. @throws SLUICE_USAGE */
   names(partitions: number): OutputNames
 }
@@ -99,6 +102,9 @@ class RowsSink implements Sink {
     if (options.manifest !== undefined) this.#manifest = await Manifest.open(this.#request, options.manifest)
     const encoding = raw ? rawEncoding() : await this.#openEncoding(plan)
     this.#encoding = encoding
+    const { key } = names.place(1, 1)
+    await this.#how.folders?.make(key)
+    await this.#how.store?.checkPlace(key, o)
     await this.#manifest?.begin(o)
     const { partitions } = plan
     const maxFileBytes = options.maxFileSize ?? null
@@ -132,6 +138,7 @@ class RowsSink implements Sink {
   async abort(_reason: unknown, o: { readonly resumable: boolean }): Promise<void> {
     await this.#set.abort(o)
     await this.#manifest?.abort({ signal: AbortSignal.timeout(DISCARD_MS) })
+    await this.#how.folders?.remove()
   }
 
   async close(): Promise<void> {

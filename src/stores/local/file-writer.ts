@@ -1,5 +1,5 @@
 import { constants, type BigIntStats } from 'node:fs'
-import { lstat, open, realpath, readlink, rename, rm, type FileHandle } from 'node:fs/promises'
+import { access, lstat, open, realpath, readlink, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { SluiceError } from '../../core/errors.ts'
 import type { Json } from '../../core/job.ts'
@@ -53,6 +53,27 @@ export async function openFileWriter(key: string, options: WriteOptions, o: Abor
     await removeTemporary(intent)
     throw error
   }
+}
+
+/** That a file can be made there: its folder exists and may be written. @throws SLUICE_NOT_FOUND, SLUICE_ACCESS_DENIED, SLUICE_USAGE (a folder) */
+export async function checkFilePlace(key: string): Promise<void> {
+  const path = await finalPath(key)
+  const folder = dirname(path)
+  const stats = await stat(folder).catch((error: unknown) => {
+    throw localErrorCode(error) === 'ENOENT' ? noFolder(key, folder, error) : translateLocalError(error, key)
+  })
+  if (!stats.isDirectory()) throw translateLocalError({ code: 'ENOTDIR' }, key)
+  await access(folder, constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    throw translateLocalError(error, key)
+  })
+}
+
+function noFolder(key: string, folder: string, cause: unknown): SluiceError {
+  return new SluiceError('SLUICE_NOT_FOUND', `there is no folder ${folder}`, {
+    where: { url: key },
+    hint: 'make the folder first, or check the spelling',
+    cause,
+  })
 }
 
 /** Removes the temporary file of an intent, if it is there. @throws SLUICE_ACCESS_DENIED, SLUICE_LOCAL_IO */
@@ -168,11 +189,7 @@ async function openTemporary(key: string, intent: LocalIntent, replaced: BigIntS
   const mode = replaced === null ? 0o666 : Number(replaced.mode) & 0o777
   const handle = await open(intent.temporary, flags, mode).catch((error: unknown) => {
     if (localErrorCode(error) !== 'ENOENT') throw translateLocalError(error, key)
-    throw new SluiceError('SLUICE_NOT_FOUND', `there is no folder ${dirname(intent.path)}`, {
-      where: { url: key },
-      hint: 'make the folder first, or check the spelling',
-      cause: error,
-    })
+    throw noFolder(key, dirname(intent.path), error)
   })
   if (replaced !== null) await takeOver(handle, replaced)
   return handle

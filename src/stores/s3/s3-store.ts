@@ -1,3 +1,4 @@
+import { SluiceError } from '../../core/errors.ts'
 import type { Abortable, ObjectInfo, WritableStore } from '../../core/ports.ts'
 import { discardIntent, openS3Writer } from './open-writer.ts'
 import { partBytes } from './part-size.ts'
@@ -22,6 +23,7 @@ export function createS3Store(options: S3StoreOptions): WritableStore {
     read: (info, range, o) => readRange(client, { info, range }, o),
     list: (prefix, o) => listObjects(client, prefix, o),
     partBytes,
+    checkPlace: (key, o) => checkBucket(client, key, o),
     openWriter: (key, writeOptions, o) => openS3Writer(client, { key, options: writeOptions }, o),
     discard: (intent, o) => discardIntent(client, intent, o),
     delete: (key, o) => deleteObject(client, key, o),
@@ -55,6 +57,31 @@ async function* listObjects(
       yield { key: `${bucket}/${key}`, url, size, etag, modifiedMs, ranged: true, replayable: true, storageClass }
     }
     token = page.next
+  }
+}
+
+/**
+ * A list of one key, which has a body that says what is wrong (HeadBucket has none, and some stores answer an unknown access key with 404). Who may not list may
+ * write all the same.
+ */
+async function checkBucket(client: S3Client, storeKey: string, o: Abortable): Promise<void> {
+  const { bucket, key } = splitKey(storeKey)
+  try {
+    await client.sendForText({
+      method: 'GET',
+      bucket,
+      query: [
+        ['list-type', '2'],
+        ['max-keys', '1'],
+        ['prefix', key],
+      ],
+      purpose: 'read',
+      signal: o.signal,
+    })
+  } catch (error) {
+    const refusal = statusOf(error)
+    const isOurs = error instanceof SluiceError && /^SLUICE_CREDENTIALS/.test(error.code)
+    if (refusal === null || refusal.s3Code === 'NoSuchBucket' || isOurs) throw error
   }
 }
 
