@@ -163,6 +163,7 @@ export const ERROR_RULES = {
     'rows read and rows written do not balance',
     'do not trust this load; please report it with the output of sluice show',
   ),
+  SLUICE_THREADS: usage('threads cannot be started', 'a smaller --workers, or --workers 0, which does without'),
   SLUICE_INTERRUPTED: {
     retryable: false,
     before: 'resumable',

@@ -104,9 +104,7 @@ export class PutCrew implements ThreadsWay {
     this.#emptiness = { nulls: first.nulls, sorted: first.keys.length > 1 }
     this.#keys = first.keys
     this.#division = new KeyDivision(first.keys, options.threads.length)
-    this.#workers = options.threads.map(
-      (data) => new Worker(siblingModule('put-thread', import.meta.url), { workerData: data }),
-    )
+    this.#workers = startThreads(options.threads)
     for (const worker of this.#workers) this.#listen(worker)
     this.#onAbort = () => this.stop(options.signal.reason)
     options.signal.addEventListener('abort', this.#onAbort, { once: true })
@@ -237,8 +235,12 @@ export class PutCrew implements ThreadsWay {
       this.#take(worker, message)
       this.#changes.wake()
     })
-    worker.on('error', (error) => this.#fail(died(error.message, error)))
-    worker.on('exit', (code) => this.#fail(died(`exit code ${code}`)))
+    worker.on('error', (error) => this.#fail(this.#died(error.message, error)))
+    worker.on('exit', (code) => this.#fail(this.#died(`exit code ${code}`)))
+  }
+
+  #died(how: string, cause?: Error): SluiceError {
+    return this.isReady ? died(how, cause) : notStarted(this.#workers.length, { how, cause })
   }
 
   #take(worker: Worker, message: FromPutThread): void {
@@ -343,6 +345,24 @@ function badRow({ batch, row, error }: BadRow): SluiceError {
   let index = 0
   while (cursor.next() === 'row' && cursor.start < row) index += 1
   return found.at(locateRecord(batch, index))
+}
+
+/** @throws SLUICE_THREADS: then none is left */
+function startThreads(threads: readonly PutThreadData[]): readonly Worker[] {
+  const workers: Worker[] = []
+  try {
+    for (const data of threads)
+      workers.push(new Worker(siblingModule('put-thread', import.meta.url), { workerData: data }))
+    return workers
+  } catch (error) {
+    for (const worker of workers) void worker.terminate()
+    throw notStarted(threads.length, { how: error instanceof Error ? error.message : String(error), cause: error })
+  }
+}
+
+function notStarted(count: number, { how, cause }: { how: string; cause: unknown }): SluiceError {
+  const threads = count === 1 ? 'the thread that writes' : `the ${count} threads that write`
+  return new SluiceError('SLUICE_THREADS', `${threads} to DynamoDB cannot be started: ${how}`, { cause })
 }
 
 function died(how: string, cause?: Error): SluiceError {

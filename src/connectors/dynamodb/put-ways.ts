@@ -1,4 +1,5 @@
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
+import { toSluiceError, type SluiceError } from '../../core/errors.ts'
 import type { ExtentWriter, PutWay } from './put-way.ts'
 
 /** A way by threads, once they have begun. */
@@ -14,6 +15,8 @@ export interface PutWaysOptions {
   readonly startThreads: () => ThreadsWay
   /** `never`: `--workers 0`; `always`: from the first row on; `busy`: once this thread has no time left. */
   readonly threads: 'never' | 'always' | 'busy'
+  /** Told once where threads that nobody asked for can't begin: then this thread writes alone. */
+  readonly onNoThreads: (error: SluiceError) => void
 }
 
 /** Extents that this thread writes before it looks whether it is too busy: 2 MiB each, some 0.2 s, as long as it takes to start a thread. */
@@ -28,6 +31,8 @@ const BUSY = 0.9
 export class PutWays {
   readonly #o: PutWaysOptions
   #threads: ThreadsWay | null = null
+  #triesThreads: boolean
+  #stopped = false
   #began = 0
   /** Extents of the own way that are not in yet. */
   readonly #unsettled = new Set<Promise<unknown>>()
@@ -36,6 +41,7 @@ export class PutWays {
   constructor(options: PutWaysOptions) {
     this.#o = options
     this.#since = performance.eventLoopUtilization()
+    this.#triesThreads = options.threads === 'busy'
     if (options.threads === 'always') this.#threads = options.startThreads()
   }
 
@@ -43,8 +49,7 @@ export class PutWays {
   async begin(): Promise<ExtentWriter> {
     this.#began += 1
     if (this.#o.threads === 'always') await this.#threads?.ready
-    else if (this.#o.threads === 'busy' && this.#threads === null && this.#isBusy())
-      this.#threads = this.#o.startThreads()
+    else if (this.#triesThreads && this.#isBusy()) this.#tryThreads()
     const threads = this.#threads
     if (threads?.isReady !== true) return this.#beginOwn()
     await Promise.all(this.#unsettled)
@@ -52,12 +57,28 @@ export class PutWays {
   }
 
   stop(reason: unknown): void {
+    this.#stopped = true
     this.#o.own.stop(reason)
     this.#threads?.stop(reason)
   }
 
   async close(): Promise<void> {
+    this.#stopped = true
     await this.#threads?.close()
+  }
+
+  #tryThreads(): void {
+    this.#triesThreads = false
+    const failed = (thrown: unknown): void => {
+      const error = toSluiceError(thrown)
+      if (!this.#stopped && error.code === 'SLUICE_THREADS') this.#o.onNoThreads(error)
+    }
+    try {
+      this.#threads = this.#o.startThreads()
+      this.#threads.ready.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
   }
 
   #beginOwn(): ExtentWriter {

@@ -181,7 +181,10 @@ class DynamoSink implements Sink {
         signal,
         attributesFor,
       })
-    return new PutWays({ own, startThreads, threads: when })
+    const onNoThreads = (error: SluiceError): void => {
+      if (!signal.aborted) this.#request.reporter.warn(`${error.message}: one thread writes alone`)
+    }
+    return new PutWays({ own, startThreads, threads: when, onNoThreads })
   }
 
   #ready(): TableInfo {

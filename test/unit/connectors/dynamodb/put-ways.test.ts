@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { SluiceError } from '../../../../src/core/errors.ts'
 import type { ExtentWriter, PutWay } from '../../../../src/connectors/dynamodb/put-way.ts'
 import { PutWays, type ThreadsWay } from '../../../../src/connectors/dynamodb/put-ways.ts'
 
@@ -33,6 +34,10 @@ function threads(log: string[]): ThreadsWay {
   })
 }
 
+const onNoThreads = (error: SluiceError): void => {
+  throw error
+}
+
 /** Takes all of this thread's time, as encoding does. */
 function work(ms: number): void {
   const endMs = performance.now() + ms
@@ -42,7 +47,7 @@ function work(ms: number): void {
 it('goes over to threads once this thread is busy, when all that it sent is in', async () => {
   const log: string[] = []
   const own = way('own', log)
-  const ways = new PutWays({ own, startThreads: () => threads(log), threads: 'busy' })
+  const ways = new PutWays({ own, startThreads: () => threads(log), threads: 'busy', onNoThreads })
   const last = []
   for (let i = 0; i < 5; i += 1) {
     const writer = await ways.begin()
@@ -70,7 +75,7 @@ it('goes over to threads once this thread is busy, when all that it sent is in',
 it('stays in this thread while it has time left', async () => {
   const log: string[] = []
   const own = way('own', log)
-  const ways = new PutWays({ own, startThreads: () => threads(log), threads: 'busy' })
+  const ways = new PutWays({ own, startThreads: () => threads(log), threads: 'busy', onNoThreads })
   for (let i = 0; i < 20; i += 1) {
     await ways.begin()
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -80,7 +85,50 @@ it('stays in this thread while it has time left', async () => {
 
 it.each(['never', 'always'] as const)('threads %s', async (when) => {
   const log: string[] = []
-  const ways = new PutWays({ own: way('own', log), startThreads: () => threads(log), threads: when })
+  const ways = new PutWays({ own: way('own', log), startThreads: () => threads(log), threads: when, onNoThreads })
   await ways.begin()
   expect(log).toEqual([when === 'never' ? 'own' : 'threads'])
+})
+
+it.each(['at once', 'while they begin'])(
+  'threads that fail %s are told once, and this thread writes alone',
+  async (when) => {
+    const log: string[] = []
+    const told: string[] = []
+    const failure = new SluiceError('SLUICE_THREADS', 'no memory')
+    const startThreads = (): ThreadsWay => {
+      log.push('start')
+      if (when === 'at once') throw failure
+      return { ...threads(log), isReady: false, ready: Promise.reject(failure) }
+    }
+    const own = way('own', log)
+    const ways = new PutWays({ own, startThreads, threads: 'busy', onNoThreads: ({ message }) => told.push(message) })
+    for (let i = 0; i < 24; i += 1) {
+      await ways.begin()
+      work(2)
+    }
+    await ways.close()
+    expect(log.filter((name) => name === 'start')).toHaveLength(1)
+    expect(log.filter((name) => name === 'own')).toHaveLength(24)
+    expect(told).toEqual(['no memory'])
+  },
+)
+
+it('threads that end since the job does are not told of', async () => {
+  let reject: (error: SluiceError) => void = () => undefined
+  const promise = new Promise<void>((_, failed) => (reject = failed))
+  const log: string[] = []
+  const close = (): Promise<void> => {
+    reject(new SluiceError('SLUICE_THREADS', 'exit code 1'))
+    return Promise.resolve()
+  }
+  const startThreads = (): ThreadsWay => ({ ...threads(log), isReady: false, ready: promise, close })
+  const ways = new PutWays({ own: way('own', log), startThreads, threads: 'busy', onNoThreads })
+  for (let i = 0; i < 6; i += 1) {
+    await ways.begin()
+    work(2)
+  }
+  await ways.close()
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  expect(log).not.toContain('threads')
 })
