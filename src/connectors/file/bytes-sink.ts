@@ -92,7 +92,7 @@ class BytesSink implements Sink {
     if (this.#targets.size > 1 && new Set([...this.#targets.values()].map((target) => target.key)).size === 1)
       throw new SluiceError('SLUICE_USAGE', `${plan.partitions.length} objects cannot become one`, {
         where: { url: this.#endpoint.url },
-        hint: 'end the sink in / to put each under it',
+        hint: 'end the sink in / to put each under it, or say --source-format for their rows in one',
       })
     await this.#checkExisting(o)
   }

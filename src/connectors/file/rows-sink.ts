@@ -175,9 +175,12 @@ class RowsSink implements Sink {
   /** One warning of all values that lost their type, where the source is one that has such types. */
   #tellLostTypes(): void {
     const { sourceUrl, options, context } = this.#request
-    if (this.#told || (!/^dynamodb:/i.test(sourceUrl) && options.sourceFormat !== 'dynamodb-json')) return
+    if (this.#told) return
     this.#told = true
-    const lost = [...(this.#encoding?.lost() ?? [])].map(([type, count]) => `${count} ${LOST_TYPES[type] ?? type}`)
+    // Sets say by themselves that they come from DynamoDB; binary is in other sources, too.
+    const isDynamo = /^dynamodb:/i.test(sourceUrl) || options.sourceFormat === 'dynamodb-json'
+    const counted = [...(this.#encoding?.lost() ?? [])].filter(([type]) => isDynamo || type !== 'B')
+    const lost = counted.map(([type, count]) => `${count} ${LOST_TYPES[type] ?? type}`)
     if (lost.length > 0)
       context.warn(`${lost.join(', ')}: ${this.#how.format} has no such type; dynamodb-json keeps it (--sink-format)`)
   }

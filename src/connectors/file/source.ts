@@ -17,9 +17,11 @@ import type {
 import type { Schema } from '../../core/schema.ts'
 import { readParallel } from '../../stores/parallel-read.ts'
 import type { EndpointRequest } from '../connector.ts'
+import { withoutLists } from './beside-data.ts'
 import { Rewindable, countBytes, firstBytes, sliceChunks } from './chunks.ts'
 import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openReader } from './file-format.ts'
+import { jsonKind } from './json-kind.ts'
 import { isPattern, matchObjects } from './match.ts'
 import type { Match } from './match.ts'
 import { infoToJson, stateOf } from './partition-state.ts'
@@ -75,10 +77,11 @@ async function parquetMatches(
   const many = endpoint.scheme !== 'http' && endpoint.scheme !== 'stdio' && isPattern(endpoint.key, glob !== false)
   if (!many && !isParquet(endpoint.key)) return null
   if (many && sourceFormat !== undefined && sourceFormat !== 'parquet') return null
-  const matches = await matchObjects(store, endpoint, { signal: request.signal, glob: glob !== false })
+  const found = await matchObjects(store, endpoint, { signal: request.signal, glob: glob !== false })
+  if (!found.some(({ info }) => isParquet(endpoint.scheme === 'http' ? endpoint.key : info.key))) return null
+  const { signal, reporter } = request
+  const matches = await withoutLists(found, { signal, store, warn: (message) => reporter.warn(message) })
   const keyOf = ({ info }: Match): string => (endpoint.scheme === 'http' ? endpoint.key : info.key)
-  const parquet = matches.filter((match) => isParquet(keyOf(match)))
-  if (parquet.length === 0) return null
   const other = matches.find((match) => !isParquet(keyOf(match)))
   if (other === undefined) return matches
   throw new SluiceError('SLUICE_USAGE', `${other.info.url} is no Parquet, as other files here are`, {
@@ -138,10 +141,7 @@ class FileSource implements Source {
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {
-    this.#matches ??= await matchObjects(this.#store, this.#endpoint, {
-      ...o,
-      glob: this.#request.options.glob !== false,
-    })
+    this.#matches ??= await this.#match(o)
     this.#replayable = this.#matches.every((match) => match.info.replayable)
     return this.#matches.map(({ name, info }) => ({
       id: name,
@@ -149,6 +149,14 @@ class FileSource implements Source {
       bytes: info.size,
       state: { info: infoToJson(this.#endpoint.scheme === 'http' ? { ...info, key: '' } : info) },
     }))
+  }
+
+  /** As bytes, all is copied; of rows, what holds some is read. */
+  async #match({ signal }: Abortable): Promise<readonly Match[]> {
+    const { options, raw, reporter } = this.#request
+    const found = await matchObjects(this.#store, this.#endpoint, { signal, glob: options.glob !== false })
+    if (raw === true) return found
+    return withoutLists(found, { signal, store: this.#store, warn: (message) => reporter.warn(message) })
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
@@ -255,7 +263,7 @@ class FileSource implements Source {
     const stream = o.readAgain === true && costly ? opened.stream.through(keep) : opened.stream
     try {
       if (known === undefined && compression !== 'none') await refuseTwice(stream, { compression, url: info.url })
-      const format = known?.format ?? (await this.#format(opened.name, stream))
+      const format = known?.format ?? (await this.#format(opened.name, stream, info.url))
       const reader = await openReader(format, this.#request.options, info.url)
       const head = known?.head ?? (await reader.head(stream.look(), this.#place(partition, o)))
       this.#heads.set(partition.id, { head, format, compression })
@@ -310,14 +318,16 @@ class FileSource implements Source {
     }
   }
 
-  async #format(name: string, stream: Rewindable): Promise<FormatName> {
+  async #format(name: string, stream: Rewindable, url: string): Promise<FormatName> {
     const { sourceFormat } = this.#request.options
     if (sourceFormat !== undefined) return sourceFormat
     const byName = formatOfName(name)
-    if (byName !== null) return byName
+    if (byName !== null && byName !== 'jsonl') return byName
     const head = Buffer.from(await firstBytes(stream, MAGIC_BYTES))
       .toString('latin1')
       .trimStart()
+    const kind = jsonKind(head, url)
+    if (byName !== null || kind !== 'jsonl') return kind
     const hint = head.startsWith('PAR1')
       ? 'it looks like Parquet: --source-format parquet'
       : head.startsWith('{')

@@ -80,7 +80,7 @@ async function checkBucket(client: S3Client, storeKey: string, o: Abortable): Pr
     })
   } catch (error) {
     const refusal = statusOf(error)
-    const isOurs = error instanceof SluiceError && /^SLUICE_CREDENTIALS/.test(error.code)
+    const isOurs = error instanceof SluiceError && error.code.startsWith('SLUICE_CREDENTIALS')
     if (refusal === null || refusal.s3Code === 'NoSuchBucket' || isOurs) throw error
   }
 }
