@@ -6,7 +6,9 @@ const SAVED_MS = 1000
 
 /**
  * Keeps to a number of capacity units a second, counted as the server says that they were consumed: what a request will cost is estimated by what puts
- * cost so far, and put right when its answer is there. What was not used is saved for one second at most. Threads that share a cell share the units: who
+ * cost so far, and put right when its answer is there. What was not used is saved for one second at most; nothing is to begin with, though DynamoDB bears
+ * bursts: what puts cost is known from the first answers on only, and whatever was saved would go out before at a guess (items of 3 KB cost three times
+ * that; a load of four seconds' units was over in two, measured). So a load takes its units' time and the start's, some 0.4 s. Threads that share a cell share the units: who
  * has something to send takes them.
  */
 export class CapacityBudget {
