@@ -2,6 +2,7 @@ import type { ColumnVector } from '../../core/batch.ts'
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import { ColumnBuffer } from './column-buffer.ts'
 import type { ByteSource } from './column-buffer.ts'
+import { ColumnStaging } from './column-staging.ts'
 import type { ColumnsPlan } from './columns-plan.ts'
 
 export { planColumns, specialsWarning } from './columns-plan.ts'
@@ -23,12 +24,21 @@ export interface BuiltColumns {
   readonly specials: ReadonlyMap<string, number>
 }
 
+/** Rows that were appended at once. `end`: where the first message begins that was not; `payloadBytes`: of the messages, without their heads. */
+export interface AppendedRows {
+  readonly end: number
+  readonly rows: number
+  readonly payloadBytes: number
+}
+
 /** What begins a binary COPY: a signature of 11 bytes, flags and the length of an extension (documentation of COPY, "Binary Format"). */
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 const HEADER_BYTES = 19
 /** Flags of 16 bits and more stand for what a reader must understand; there are none but OIDs, which are gone. */
 const CRITICAL_FLAGS = 0xffff0000
 const END = -1
+/** Largest number of bytes that a walk is told: it counts in 32 bits. */
+const MOST_BYTES = 2 ** 30
 /** Rows that there is room for in the first batch, before it grows. */
 const FIRST_ROWS = 1024
 
@@ -43,6 +53,8 @@ export class ColumnsBuilder {
   readonly #limits: ColumnsLimits
   /** Bytes that a row takes at least. */
   readonly #rowBytes: number
+  /** Made when it is needed; null where it can't be. */
+  #staging: ColumnStaging | null | undefined
   readonly #source: ByteSource = { bytes: new Uint8Array(0), view: new DataView(new ArrayBuffer(0)) }
   #begun = false
   #ended = false
@@ -81,17 +93,50 @@ export class ColumnsBuilder {
    * batch is void then.
    */
   append(chunk: Uint8Array, start: number, end: number): void {
-    const source = this.#source
-    if (source.bytes !== chunk) {
-      source.bytes = chunk
-      source.view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-    }
+    const source = this.#sourceOf(chunk)
     try {
       const at = this.#begun ? start : this.#skipHeader(source, start, end)
       if (at < end) this.#appendRow(source, at, end)
     } catch (error) {
       throw toSluiceError(error).at({ row: this.nextRow })
     }
+  }
+
+  /**
+   * Appends, at once, as many rows as it can of the whole CopyData messages from `at` on, `most` at most and none once the batch is full. Where it stops a
+   * message may lie that only `append` takes, or says what is wrong with.
+   *
+   * @throws as `append` does
+   */
+  appendRows(chunk: Uint8Array, at: number, most: number): AppendedRows {
+    const { rows, bytes } = this.#limits
+    if (!this.#begun) return { end: at, rows: 0, payloadBytes: 0 }
+    if (this.#staging === undefined) this.#staging = ColumnStaging.open(this.#columns)
+    const staging = this.#staging
+    if (staging === null) return { end: at, rows: 0, payloadBytes: 0 }
+    const room = {
+      rows: Math.min(most, rows - this.#rows),
+      bytes: Math.min(bytes - this.#bytes, MOST_BYTES),
+      rowBytes: this.#rowBytes,
+    }
+    const end = staging.walk(chunk, at, room)
+    const taken = staging.rows
+    if (taken === 0) return { end, rows: 0, payloadBytes: 0 }
+    while (this.#capacity < this.#rows + taken) this.#grow()
+    staging.hand(this.#sourceOf(chunk), this.nextRow)
+    this.#rows += taken
+    this.nextRow += taken
+    this.#bytes += staging.nextBytes
+    return { end, rows: taken, payloadBytes: staging.payloadBytes }
+  }
+
+  #sourceOf(chunk: Uint8Array): ByteSource {
+    const source = this.#source
+    if (source.bytes !== chunk) {
+      source.bytes = chunk
+      source.view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    }
+    return source
   }
 
   #skipHeader({ bytes, view }: ByteSource, start: number, end: number): number {

@@ -1,2 +1,2 @@
-/** The text of row-kernel.ts. */
-export function rowKernelSource(): Promise<string>
+/** The text of row-kernel.ts or column-kernel.ts. */
+export function kernelSource(file: 'row-kernel' | 'column-kernel'): Promise<string>

@@ -1,24 +1,31 @@
-// Makes row-kernel.ts from row-kernel.wat: `node src/connectors/postgres/build-row-kernel.mjs`.
+// Makes row-kernel.ts and column-kernel.ts from their .wat files: `node src/connectors/postgres/build-row-kernel.mjs`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import wabt from 'wabt'
 
-/** The text of row-kernel.ts. */
-export async function rowKernelSource() {
+const KERNELS = {
+  'row-kernel': { name: 'ROW_KERNEL', does: 'takes CopyData messages apart' },
+  'column-kernel': { name: 'COLUMN_KERNEL', does: 'puts rows of binary COPY into columns' },
+}
+
+/** The text of row-kernel.ts or column-kernel.ts. */
+export async function kernelSource(file) {
+  const { name, does } = KERNELS[file]
   const tools = await wabt()
-  const text = readFileSync(new URL('row-kernel.wat', import.meta.url), 'utf8')
-  const { buffer } = tools.parseWat('row-kernel.wat', text, { simd: true }).toBinary({})
+  const text = readFileSync(new URL(`${file}.wat`, import.meta.url), 'utf8')
+  const { buffer } = tools.parseWat(`${file}.wat`, text, { simd: true }).toBinary({})
   const lines =
     Buffer.from(buffer)
       .toString('base64')
       .match(/.{1,110}/g) ?? []
-  return `// Made from row-kernel.wat by build-row-kernel.mjs.
+  return `// Made from ${file}.wat by build-row-kernel.mjs.
 
-/** The WebAssembly module that takes CopyData messages apart, in base64. */
-export const ROW_KERNEL = [
+/** The WebAssembly module that ${does}, in base64. */
+export const ${name} = [
 ${lines.map((line) => `  '${line}',`).join('\n')}
 ].join('')
 `
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname)
-  writeFileSync(new URL('row-kernel.ts', import.meta.url), await rowKernelSource())
+  for (const file of Object.keys(KERNELS))
+    writeFileSync(new URL(`${file}.ts`, import.meta.url), await kernelSource(file))

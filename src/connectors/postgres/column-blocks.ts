@@ -28,6 +28,12 @@ export interface ColumnSink {
   readonly full: boolean
   /** A message's payload: the preface with or without the first row, or a row. */
   append(chunk: Uint8Array, start: number, end: number): void
+  /** As many rows at once as it can, of whole messages from `at` on. */
+  appendRows(
+    chunk: Uint8Array,
+    at: number,
+    most: number,
+  ): { readonly end: number; readonly rows: number; readonly payloadBytes: number }
   take(): ColumnBlock
 }
 
@@ -92,6 +98,18 @@ export class ColumnBlocks implements CopyConsumer<SizedColumnBlock> {
       hashed = at
     }
     while (bytes.length - at >= HEADER_BYTES && bytes[at] === COPY_DATA && this.#left > 0) {
+      if (this.#skip === 0) {
+        const taken = builder.appendRows(bytes, at, this.#left)
+        if (taken.rows > 0) {
+          at = taken.end
+          this.#payloadBytes += taken.payloadBytes
+          this.#left -= taken.rows
+          if (!builder.full && this.#left > 0) continue
+          hash()
+          this.finish()
+          continue
+        }
+      }
       const end = at + 1 + bytes.readUInt32BE(at + 1)
       if (end > bytes.length) break
       let start = at + HEADER_BYTES

@@ -1,6 +1,8 @@
 import type { ColumnType, ColumnVector } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { DecimalReader, numericBytes, numericText } from './binary-numeric.ts'
+import { bitmapBytes, grown, trimmed, trimmedOffsets, validityOf } from './column-memory.ts'
+import type { StagedColumn } from './column-staging.ts'
 import { EPOCH_DAYS, FIRST_DATE, LAST_DATE, dateText, timestampText } from './special-values.ts'
 
 /** Bytes that came, and the same for reading numbers. One object for all chunks: the engine sees one shape. */
@@ -97,6 +99,16 @@ export class ColumnBuffer {
     return this.#length
   }
 
+  /** The case of `append`, which the kernel knows too. */
+  get op(): number {
+    return this.#op
+  }
+
+  /** Whether values are bytes of any length. */
+  get isText(): boolean {
+    return this.#op === BYTES
+  }
+
   /** Special values that became NULL, in lists too. */
   get specials(): number {
     return this.#specials + (this.items?.specials ?? 0)
@@ -182,6 +194,52 @@ export class ColumnBuffer {
         return this.#appendList(source, at, size)
     }
     this.#length = index + 1
+  }
+
+  /** Values that the kernel took apart; those that are missing are marked afterwards. Room was reserved. @throws as `append` does */
+  appendStaged(staged: StagedColumn, rows: number): void {
+    const at = this.#length
+    const { bytes, valuesAt } = staged
+    if (this.#op >= DECIMAL) return this.#appendPlaces(staged, rows)
+    if (this.#op === BYTES) this.#appendTexts(staged, rows)
+    else if (this.#op === BOOL) {
+      for (let i = 0; i < rows; i += 1)
+        if (bytes[valuesAt + i] !== 0)
+          this.#values[(at + i) >>> 3] = (this.#values[(at + i) >>> 3] ?? 0) | (1 << ((at + i) & 7))
+    } else {
+      const width = this.#bits / 8
+      this.#values.set(bytes.subarray(valuesAt, valuesAt + rows * width), at * width)
+    }
+    this.#length = at + rows
+  }
+
+  /** Says of a value that was appended that it is none. `from`: its place from the end, below 0. */
+  markMissing(from: number): void {
+    if (this.#op >= DECIMAL) return
+    const at = this.#length + from
+    this.#missing ??= new Uint8Array(bitmapBytes(this.#capacity))
+    this.#missing[at >>> 3] = (this.#missing[at >>> 3] ?? 0) | (1 << (at & 7))
+    this.#nulls += 1
+  }
+
+  #appendTexts({ bytes, words, valuesAt, offsetsAt }: StagedColumn, rows: number): void {
+    const from = this.#used
+    const [first, offsets, at] = [offsetsAt / 4, this.#offsets, this.#length]
+    const size = words[first + rows] ?? 0
+    if (from + size > this.#values.length) this.#holdBytes(Math.max(from + size, this.#values.length * 2))
+    this.#values.set(bytes.subarray(valuesAt, valuesAt + size), from)
+    for (let i = 1; i <= rows; i += 1) offsets[at + i] = from + (words[first + i] ?? 0)
+    this.#used = from + size
+  }
+
+  /** Values that are taken from where they lie; at 0 there is none. */
+  #appendPlaces({ words, valuesAt, source, sourceFrom }: StagedColumn, rows: number): void {
+    const first = valuesAt / 4
+    for (let i = 0; i < rows; i += 1) {
+      const from = words[first + 2 * i] ?? 0
+      if (from === 0) this.appendNull()
+      else this.append(source, sourceFrom + from, words[first + 2 * i + 1] ?? 0)
+    }
   }
 
   /** Words of four bytes, of which the last overlaps. */
@@ -330,34 +388,4 @@ function formOf(type: ColumnType): string {
   if (type.kind === 'decimal') return `decimal(${type.precision},${type.scale})`
   if (type.kind === 'date' || type.kind === 'timestamp') return `${type.kind} of the years 1 to 9999`
   return type.kind === 'time' ? 'time before midnight' : type.kind
-}
-
-/** In whole 64-bit words, as Arrow pads buffers. */
-function bitmapBytes(values: number): number {
-  return Math.ceil(values / 64) * 8
-}
-
-function grown(bytes: Uint8Array, size: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(size)
-  larger.set(bytes)
-  return larger
-}
-
-/** Without the room that is left where that is more than a quarter: it would travel, and be held, with the values. */
-function trimmed(bytes: Uint8Array<ArrayBuffer>, used: number): Uint8Array {
-  return used * 4 < bytes.length * 3 ? bytes.slice(0, used) : bytes.subarray(0, used)
-}
-
-function trimmedOffsets(offsets: Int32Array<ArrayBuffer>, length: number): Int32Array {
-  if (offsets.length <= length) return new Int32Array(length + 1)
-  return (length + 1) * 4 < offsets.length * 3 ? offsets.slice(0, length + 1) : offsets.subarray(0, length + 1)
-}
-
-/** Turns the bits of what is missing into those of what is there, in place; behind the last value they are 0. */
-function validityOf(missing: Uint8Array, length: number): Uint8Array {
-  const bytes = missing.subarray(0, Math.ceil(length / 8))
-  for (let i = 0; i < bytes.length; i += 1) bytes[i] = ~(bytes[i] ?? 0)
-  const rest = length & 7
-  if (rest > 0) bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) & ((1 << rest) - 1)
-  return bytes
 }

@@ -7,6 +7,7 @@ import {
   type ColumnsPlan,
   type SourceColumn,
 } from '../../../../src/connectors/postgres/binary-columns.ts'
+import { ColumnBlocks } from '../../../../src/connectors/postgres/column-blocks.ts'
 import type { ColumnType } from '../../../../src/core/batch.ts'
 import { SluiceError } from '../../../../src/core/errors.ts'
 import { vectorValues } from '../../../support/vector-values.ts'
@@ -81,8 +82,60 @@ const layoutPlan = (layout: ColumnType, onSpecial: 'error' | 'null' = 'error'): 
   onSpecial,
 })
 
-/** Rows through batches of at most so many; each message in a chunk with bytes around it. */
+/** What both ways of appending make of rows: one by one, and as many at once as there are. They must give the same, or fail with the same error. */
 function build(plan: ColumnsPlan, rows: readonly (readonly Field[])[], most = 1_000): unknown[][] {
+  const slow = outcomeOf(() => buildSlowly(plan, rows, most))
+  const fast = outcomeOf(() => buildAtOnce(plan, rows, most))
+  if (slow.error === null) expect(fast.columns).toEqual(slow.columns)
+  else {
+    const seen = ({ error }: Outcome): unknown => [error?.code, error?.message, error?.where]
+    expect(seen(fast)).toEqual(seen(slow))
+    throw slow.error
+  }
+  return slow.columns
+}
+
+interface Outcome {
+  readonly columns: unknown[][]
+  readonly error: SluiceError | null
+}
+
+function outcomeOf(run: () => unknown[][]): Outcome {
+  try {
+    return { columns: run(), error: null }
+  } catch (error) {
+    if (error instanceof SluiceError) return { columns: [], error }
+    throw error
+  }
+}
+
+/** Messages side by side, in chunks that cut them anywhere. */
+function buildAtOnce(plan: ColumnsPlan, rows: readonly (readonly Field[])[], most: number): unknown[][] {
+  const blocks = new ColumnBlocks(new ColumnsBuilder(plan, { rows: most, bytes: 1 << 20 }), {
+    skip: 0,
+    limit: Number.POSITIVE_INFINITY,
+  })
+  const payloads = rows.map(tuple)
+  payloads[0] = Buffer.concat([HEADER, payloads[0] ?? TRAILER])
+  if (rows.length > 0) payloads.push(TRAILER)
+  const stream = Buffer.concat(
+    payloads.map((payload) => Buffer.concat([Buffer.from('d'), int32(payload.length + 4), payload])),
+  )
+  let left = Buffer.alloc(0)
+  for (let at = 0; at < stream.length; at += 777) {
+    const chunk = Buffer.concat([left, stream.subarray(at, at + 777)])
+    left = chunk.subarray(blocks.take(chunk, 0))
+  }
+  blocks.finish()
+  expect(left).toHaveLength(0)
+  const columns: unknown[][] = plan.columns.map(() => [])
+  for (let block = blocks.shift(); block !== undefined; block = blocks.shift())
+    for (const [i, vector] of block.vectors.entries()) columns[i]?.push(...vectorValues(vector))
+  return columns
+}
+
+/** Rows through batches of at most so many; each message in a chunk with bytes around it. */
+function buildSlowly(plan: ColumnsPlan, rows: readonly (readonly Field[])[], most: number): unknown[][] {
   const builder = new ColumnsBuilder(plan, { rows: most, bytes: 1 << 20 })
   const columns: unknown[][] = plan.columns.map(() => [])
   const take = (): void => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { rowKernelSource } from '../../../../src/connectors/postgres/build-row-kernel.mjs'
+import { kernelSource } from '../../../../src/connectors/postgres/build-row-kernel.mjs'
 import { RowBlocks, type RowBlock, type RowRange } from '../../../../src/connectors/postgres/row-blocks.ts'
 
 const ALL: RowRange = { skip: 0, limit: Number.POSITIVE_INFINITY }
@@ -35,7 +35,7 @@ const rows = (all: readonly RowBlock[]): number => all.reduce((sum, block) => su
 describe('the kernel', () => {
   it('is what its text says', async () => {
     const path = new URL('../../../../src/connectors/postgres/row-kernel.ts', import.meta.url)
-    expect(readFileSync(path, 'utf8')).toBe(await rowKernelSource())
+    expect(readFileSync(path, 'utf8')).toBe(await kernelSource('row-kernel'))
   })
 })
 
