@@ -15,6 +15,19 @@ const ENDINGS: Readonly<Record<string, FormatName>> = {
   parquet: 'parquet',
 }
 
+export const SOURCE_FORMATS_HINT = 'say --source-format csv, tsv, jsonl, parquet or dynamodb-json'
+
+/** Also for who names standard output by its device. */
+export function sinkFormatsHint(url: string): string {
+  const formats = 'say --sink-format csv, tsv, jsonl, parquet or dynamodb-json'
+  return isOwnDevice(url) ? `standard output is written -; ${formats}` : formats
+}
+
+/** Names of the process's own streams in the file system. */
+export function isOwnDevice(path: string): boolean {
+  return /^\/(?:dev\/(?:stdout|fd\/\d+)|proc\/self\/fd\/\d+)$/.test(path)
+}
+
 /** A row may be this long where `--max-memory` does not say: PostgreSQL takes no field of 1 GB or more, and Node no string past 512 MiB. */
 const LONGEST_ROW_BYTES = 256 * 1024 * 1024
 
@@ -65,7 +78,7 @@ export async function openReader(format: FormatName, options: CopyOptions, url: 
     case 'raw':
       throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
         where: { url },
-        hint: 'say --source-format csv, tsv or jsonl',
+        hint: SOURCE_FORMATS_HINT,
       })
   }
 }
@@ -110,7 +123,7 @@ export async function openEncoder(
     case 'raw':
       throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'the name does not tell the format', {
         where: { url: o.url },
-        hint: 'say --sink-format csv, tsv or jsonl',
+        hint: sinkFormatsHint(o.url),
       })
   }
 }

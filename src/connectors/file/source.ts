@@ -20,8 +20,9 @@ import type { EndpointRequest } from '../connector.ts'
 import { withoutLists } from './beside-data.ts'
 import { Rewindable, countBytes, firstBytes, sliceChunks } from './chunks.ts'
 import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
-import { compressionByName, formatOfName, openReader } from './file-format.ts'
+import { SOURCE_FORMATS_HINT, compressionByName, formatOfName, openReader } from './file-format.ts'
 import { jsonKind } from './json-kind.ts'
+import { FOREIGN_BYTES, refuseForeign } from './foreign-content.ts'
 import { isPattern, matchObjects } from './match.ts'
 import type { Match } from './match.ts'
 import { infoToJson, stateOf } from './partition-state.ts'
@@ -263,6 +264,8 @@ class FileSource implements Source {
     const stream = o.readAgain === true && costly ? opened.stream.through(keep) : opened.stream
     try {
       if (known === undefined && compression !== 'none') await refuseTwice(stream, { compression, url: info.url })
+      if (known === undefined)
+        refuseForeign(await firstBytes(stream, FOREIGN_BYTES), { url: info.url, options: this.#request.options })
       const format = known?.format ?? (await this.#format(opened.name, stream, info.url))
       const reader = await openReader(format, this.#request.options, info.url)
       const head = known?.head ?? (await reader.head(stream.look(), this.#place(partition, o)))
@@ -332,7 +335,7 @@ class FileSource implements Source {
       ? 'it looks like Parquet: --source-format parquet'
       : head.startsWith('{')
         ? 'it looks like JSON Lines: --source-format jsonl'
-        : 'say --source-format csv, tsv or jsonl'
+        : SOURCE_FORMATS_HINT
     throw new SluiceError('SLUICE_UNKNOWN_FORMAT', 'neither the name nor the first bytes tell the format', {
       where: { url: this.#endpoint.url },
       hint,
