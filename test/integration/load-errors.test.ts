@@ -152,6 +152,18 @@ describe('a hint', () => {
     expect(at).toContain('column j')
   })
 
+  it.each([
+    ['bytea', String.raw`\x0g`],
+    ['jsonpath', '$.a =>'],
+    ['regclass', 'no_such_table'],
+    ['regtype', 'no_such_type'],
+    ['regprocedure', 'no_such_function(int)'],
+  ])('a value that %s refuses with a SQLSTATE of another class', async (type, value) => {
+    const { error, at } = await load(`id,v\n1,\n2,${value}\n`, { ddl: `id int, v ${type}` })
+    expect(error).toMatchObject({ code: 'SLUICE_VALUE', hint: expect.stringContaining('mend the value') })
+    expect(at).toBe('row 2 (line 3, byte 8), column v')
+  })
+
   it('names what was compressed twice', async () => {
     const twice = gzipSync(gzipSync('id\n1\n'))
     const { error } = await load(twice, { ddl: 'id int', ending: 'csv.gz' })

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
-import type { ErrorPlace } from '../../core/errors.ts'
+import type { ErrorCode, ErrorPlace } from '../../core/errors.ts'
 import { locateRecord } from '../../formats/csv/locate.ts'
 import { CopyIn } from './copy-in.ts'
 import { placeOfRow, sentRecords } from './copy-run.ts'
@@ -9,6 +9,9 @@ import { sqlState } from './errors.ts'
 
 /** Classes of SQLSTATE that a row is to blame for: data, constraints, a trigger's own refusal. */
 const ROW_CLASSES = ['22', '23', 'P0', '44']
+
+/** What a SQLSTATE means in a statement, and not where it comes from a value. */
+const NOT_OF_A_VALUE: readonly ErrorCode[] = ['SLUICE_USAGE', 'SLUICE_SQL', 'SLUICE_NOT_FOUND', 'SLUICE_COLUMN_MISSING']
 
 /**
  * Fills in the row and column that COPY objected to: by the line number of its context; where there is none (foreign keys, deferred
@@ -28,7 +31,14 @@ export async function locateError(
   if (found === null && o.bisect && ROW_CLASSES.includes(state.slice(0, 2)))
     found = await bisect(run, state, o.client).catch(() => null)
   if (found === null) return error
-  return error.at({ ...placeOf(found), column: columnOf(context, run) })
+  const column = columnOf(context, run)
+  return blamedOnValue(error, column).at({ ...placeOf(found), column })
+}
+
+/** Input functions have SQLSTATEs of other classes, too (22023, 42601, 42P01 …): what COPY says of a column is about a value of it. */
+function blamedOnValue(error: SluiceError, column: string | undefined): SluiceError {
+  if (column === undefined || !NOT_OF_A_VALUE.includes(error.code)) return error
+  return new SluiceError('SLUICE_VALUE', error.message, { where: error.where, cause: error.cause })
 }
 
 /** A record's place in its source. */
