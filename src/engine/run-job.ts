@@ -5,7 +5,6 @@ import type { BatchForm } from '../core/batch.ts'
 import { SluiceError, toSluiceError } from '../core/errors.ts'
 import { START } from '../core/job.ts'
 import type { Output, Partition, Receipt } from '../core/job.ts'
-import { giveBack } from '../core/lent-buffers.ts'
 import { AdaptiveLimiter } from '../core/limiter.ts'
 import type { Lane, Sink, Source } from '../core/ports.ts'
 import { backoffMs } from '../core/retry.ts'
@@ -241,7 +240,6 @@ class Run {
       performance.now() - beganMs,
     )
     const complete = this.#deal.sealed(receipt)
-    for (const batch of loaded.batches) if (batch.form === 'bytes') giveBack(batch.bytes)
     const partition = this.#deal.partition(receipt.extent.partition)
     if (complete && partition !== undefined) await this.#endPartition(partition)
     return receipt

@@ -3,6 +3,7 @@ import { redactUrl } from '../../core/redact.ts'
 import { confirm } from '../confirm.ts'
 import type { CommandContext, RunCommand } from '../context.ts'
 import { runJob } from '../run-job.ts'
+import { compileLess } from '../v8-flags.ts'
 
 /** `sluice copy SOURCE SINK`. */
 export const run: RunCommand = async (context) => {
@@ -20,6 +21,7 @@ export const run: RunCommand = async (context) => {
       signal: context.interruption.signal,
     })
   }
+  if (![source, sink].some((url) => url.startsWith('dynamodb:'))) compileLess()
   const { copy } = await import('../../index.ts')
   return runJob(context, sink === '-', (watch) =>
     copy({

@@ -1,6 +1,7 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
+import { giveBack } from '../../core/lent-buffers.ts'
 import type { Extent, Json, Output, Partition, Receipt } from '../../core/job.ts'
 import type {
   Abortable,
@@ -50,15 +51,15 @@ class BytesSink implements Sink {
   readonly #store: WritableStore
   readonly #endpoint: Endpoint
   readonly #targets = new Map<string, Target>()
-  #partBytes = 0
   readonly #folders: MadeFolders
+  #partBytes = 0
 
   constructor(request: SinkRequest, where: { store: WritableStore; endpoint: Endpoint }) {
     this.#request = request
     this.#store = where.store
     this.#endpoint = where.endpoint
-  }
     this.#folders = new MadeFolders(where.endpoint)
+  }
 
   get lanes(): { max: number; ordered: boolean; first: number } {
     const { parallelism } = this.#request.options
@@ -76,7 +77,9 @@ class BytesSink implements Sink {
     const sizes = plan.partitions.map((partition) => partition.bytes)
     const known = sizes.filter((size) => size !== null)
     const largest = known.length === sizes.length ? Math.max(0, ...known) : null
-    this.#partBytes = this.#store.partBytes(largest, this.#request.options.partSize ?? null)
+    const { partSize, parallelism } = this.#request.options
+    const inFlight = typeof parallelism === 'number' ? parallelism : 1
+    this.#partBytes = this.#store.partBytes(largest, partSize ?? null, inFlight)
     for (const partition of plan.partitions) {
       requireFileName(this.#endpoint, partition.id)
       const key = outputKey(this.#endpoint, partition.id)
@@ -94,13 +97,13 @@ class BytesSink implements Sink {
         where: { url: this.#endpoint.url },
         hint: 'end the sink in / to put each under it, or say --source-format for their rows in one',
       })
-    await this.#checkExisting(o)
-  }
-
     const [first] = this.#targets.values()
     // Folders under a prefix are made as they are needed.
     if (first !== undefined && !(this.#endpoint.scheme === 'file' && isPrefix(this.#endpoint)))
       await this.#store.checkPlace(first.key, o)
+    await this.#checkExisting(o)
+  }
+
   async recover(o: Abortable): Promise<readonly Receipt[]> {
     const receipts: Receipt[] = []
     for (const journal of readUploads(this.#request.context.recorded).values()) {
@@ -152,10 +155,10 @@ class BytesSink implements Sink {
       if (journal.completed === null && (this.#targets.get(journal.partition)?.writer ?? null) === null)
         for (const intent of journal.intents)
           await this.#store.discard(intent, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined)
+    await this.#folders.remove()
   }
 
   async close(): Promise<void> {
-    await this.#folders.remove()
     await this.#store.close()
   }
 
@@ -322,7 +325,9 @@ class PartLane implements Lane {
   async seal(extent: Extent): Promise<Receipt> {
     const bytes = this.#bytes
     this.#bytes = []
-    return this.#write(extent, bytes)
+    const receipt = await this.#write(extent, bytes)
+    for (const piece of bytes) giveBack(piece)
+    return receipt
   }
 
   abort(): Promise<void> {

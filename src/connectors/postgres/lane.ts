@@ -1,6 +1,7 @@
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import type { Batch, CsvBatch, CsvShape, RowsBatch } from '../../core/batch.ts'
 import type { Extent, Receipt } from '../../core/job.ts'
+import { giveBack } from '../../core/lent-buffers.ts'
 import type { Lane } from '../../core/ports.ts'
 import { encodeCopyRows } from '../../formats/csv/csv-encoder.ts'
 import type { PgConnection } from './connection.ts'
@@ -45,6 +46,8 @@ export class PostgresLane implements Lane {
   #inTransaction = false
   #run: CopyRun | null = null
   #extentRows = 0
+  /** Bytes of the extent that were sent as they came. */
+  #extentBytes: Uint8Array[] = []
   /** The extent is committed already, by a backend of an earlier run: its batches are passed over. */
   #known = false
 
@@ -55,6 +58,7 @@ export class PostgresLane implements Lane {
 
   async begin(extent: Extent): Promise<void> {
     this.#extentRows = 0
+    this.#extentBytes = []
     this.#known = false
     await this.#beginTransaction()
     if (this.#settings.ledger === null || (await this.#settings.ledger.insert(this.connection, extent))) return
@@ -79,6 +83,7 @@ export class PostgresLane implements Lane {
     if (this.#run !== null && this.#run.key !== key) await this.#endRun()
     this.#run ??= await this.#startRun(key, names, shape)
     this.#run.sent.push(sent)
+    if (batch.form === 'csv' && !this.#settings.oneStatement) this.#extentBytes.push(batch.bytes)
     await this.#told(this.#run, () => this.#run?.copy.write(sent.bytes) ?? Promise.resolve())
   }
 
@@ -99,6 +104,9 @@ export class PostgresLane implements Lane {
     }
     if (ledger === null) this.sealed.push(receipt)
     else await this.#commitExtent()
+    // The server has answered for them, so that the socket holds none of them any more.
+    for (const bytes of this.#extentBytes) giveBack(bytes)
+    this.#extentBytes = []
     return receipt
   }
 

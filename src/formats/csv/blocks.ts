@@ -1,5 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { ErrorPlace } from '../../core/errors.ts'
+import { giveBack } from '../../core/lent-buffers.ts'
 import type { ReadPlace } from '../../core/ports.ts'
 
 /** Bytes of a block, unless one record is longer. Two blocks are alive at once, besides what the consumer holds. */
@@ -53,7 +54,8 @@ export class ChunkPuller {
 
 /**
  * Gathers chunks into blocks. A block that lies in one long chunk is a view of it, nothing copied; a record that two chunks share is joined
- * with a little of the second one. What a cut left over begins the next block.
+ * with a little of the second one. What a cut left over begins the next block. What was copied is given back to its pool; a view is given back by
+ * who takes it.
  */
 export class BlockGatherer {
   readonly #puller: ChunkPuller
@@ -64,6 +66,8 @@ export class BlockGatherer {
   #at = 0
   /** Bytes of the chunk, before `#at`, that end the block given out last. */
   #taken = 0
+  /** The last of a chunk that was copied into the block given out last; what came before it is given back already. */
+  #copied: Uint8Array = NOTHING
   #rest: Uint8Array = NOTHING
   #ended = false
 
@@ -101,16 +105,19 @@ export class BlockGatherer {
       const taken = this.#take(limit - length)
       block.set(taken, length)
       length += taken.byteLength
+      giveBack(this.#copied)
+      this.#copied = taken
     }
     return block.subarray(0, length)
   }
 
   /** What is to begin the next block: the last bytes of the block given out last. */
   keep(rest: Uint8Array): void {
-    if (rest.byteLength <= this.#taken) {
-      this.#at -= rest.byteLength
-      this.#rest = NOTHING
-    } else this.#rest = rest
+    const again = rest.byteLength <= this.#taken ? rest.byteLength : 0
+    this.#at -= again
+    this.#rest = again === rest.byteLength ? NOTHING : rest
+    giveBack(this.#copied.subarray(0, this.#copied.byteLength - again))
+    this.#copied = NOTHING
     this.#taken = 0
   }
 

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { Batch, CsvBatch, RowPlace, RowsBatch, Value } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import type { Position } from '../../core/job.ts'
+import { giveBack } from '../../core/lent-buffers.ts'
 import type { FormatHead, FormatReader, ReadOptions } from '../../core/ports.ts'
 import { BLOCK_BYTES, BlockGatherer, ChunkPuller } from './blocks.ts'
 import { cleanBlock } from './clean-block.ts'
@@ -145,8 +146,9 @@ class BlockParser {
 
   /** A batch of whole records; null where it has no row. @throws what RecordFeed does */
   batch(block: Buffer, start: Position): { readonly batch: Batch | null; readonly end: Position } {
-    const batch =
-      this.#form === 'csv' ? (this.#passed(block, start) ?? this.#cleaned(block, start)) : this.#rows(block, start)
+    const passed = this.#form === 'csv' ? this.#passed(block, start) : null
+    const batch = passed ?? (this.#form === 'csv' ? this.#cleaned(block, start) : this.#rows(block, start))
+    if (passed === null) giveBack(block)
     const rows = batch.form === 'csv' ? batch.rows : batch.form === 'rows' ? batch.rows.length : 0
     return { batch: rows === 0 ? null : batch, end: batch.end }
   }
