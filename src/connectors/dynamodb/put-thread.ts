@@ -88,7 +88,7 @@ const window = new PutWindow({
   table: data.table,
   keys: data.keys,
   limit: new InFlightLimit(data.inFlight),
-  capacity: data.writeUnits === null ? null : new CapacityBudget(data.writeUnits, undefined, data.shared.units),
+  capacity: data.writeUnits === null ? null : new CapacityBudget(data.writeUnits, data.shared.units),
   dedupe: data.dedupe,
   retryForMs: data.retryForMs,
   // It is ended from outside.

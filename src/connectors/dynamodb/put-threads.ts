@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import type { CopyOptions } from '../../core/options.ts'
-import { CapacityBudget } from './capacity.ts'
 import type { InFlightBounds } from './in-flight.ts'
 import type { PutThreadData, SharedCells } from './put-message.ts'
 import type { PutWaysOptions } from './put-ways.ts'
@@ -54,7 +53,7 @@ export interface ThreadsDataOptions extends Pick<
 export function threadsData(o: ThreadsDataOptions, count: number): readonly PutThreadData[] {
   const { target, concurrency, ...same } = o
   const shared: SharedCells = {
-    units: CapacityBudget.sharedCell(),
+    units: new BigInt64Array(new SharedArrayBuffer(8)),
     progress: new BigInt64Array(new SharedArrayBuffer(8)),
     lastBlock: new Int32Array(new SharedArrayBuffer(4)).fill(2 ** 31 - 1),
   }

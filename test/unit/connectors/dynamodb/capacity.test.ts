@@ -5,7 +5,7 @@ import { CapacityBudget } from '../../../../src/connectors/dynamodb/capacity.ts'
 function consumedInAMinute(unitsPerSecond: number, unitsPerPut: number): number {
   let nowMs = 0
   let used = 0
-  const budget = new CapacityBudget(unitsPerSecond, nowMs)
+  const budget = new CapacityBudget(unitsPerSecond)
   while (nowMs < 60_000) {
     const waitMs = budget.waitMs(nowMs)
     if (waitMs > 0) {
@@ -32,18 +32,27 @@ it.each([
 })
 
 it('saves one second at most', () => {
-  const budget = new CapacityBudget(100, 0)
+  const budget = new CapacityBudget(100)
+  expect(budget.waitMs(1)).toBe(0)
+  budget.take(1)
   expect(budget.waitMs(60_000)).toBe(0)
   budget.take(200)
   expect(budget.waitMs(60_000)).toBe(1000)
+})
+
+it('has nothing saved before the first request', () => {
+  const budget = new CapacityBudget(100)
+  expect(budget.waitMs(60_000)).toBe(0)
+  budget.take(200)
+  expect(budget.waitMs(60_000)).toBe(2000)
 })
 
 it.each([2, 8])(
   '%d threads with a cell in common keep to the units together, however unequal their work is',
   (threads) => {
     const unitsPerSecond = 1000
-    const cell = CapacityBudget.sharedCell(0)
-    const budgets = Array.from({ length: threads }, () => new CapacityBudget(unitsPerSecond, 0, cell))
+    const cell = new BigInt64Array(new SharedArrayBuffer(8))
+    const budgets = Array.from({ length: threads }, () => new CapacityBudget(unitsPerSecond, cell))
     let used = 0
     for (let nowMs = 0; nowMs < 60_000; nowMs += 1)
       for (const [i, budget] of budgets.entries()) {
