@@ -13,6 +13,7 @@ import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { countMoved, runJob } from '../engine/run-job.ts'
 import type { JobOutcome } from '../engine/run-job.ts'
+import { requireDistinct } from './distinct-columns.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
@@ -197,6 +198,7 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   if (form === undefined) throw new SluiceError('SLUICE_INTERNAL', 'source and sink share no form')
   const { replayable, unordered = false, restarts = false } = source
   await ends.sink.prepare({ schema, partitions, form, replayable, unordered, restarts }, { signal })
+  if (form !== 'csv') requireDistinct(schema.columns)
   return { partitions, mapping, form, source }
 }
 

@@ -151,7 +151,7 @@ export const FLAGS: readonly Flag[] = [
     ...f('PostgreSQL', PAIRS),
     value: v.decimalType,
   }),
-  flag('on-special WHAT', 'infinity, NaN, BC and the like in Parquet; default: error', {
+  flag('on-special WHAT', 'what the format has no room for, as infinity in Parquet; default: error', {
     ...f('PostgreSQL', PAIRS),
     value: v.choice(['error', 'null', 'text']),
   }),

@@ -208,8 +208,9 @@ function checkNames(names: readonly string[], wishes: Wishes, columns: readonly 
     ['--type', wishes.types.keys()],
   ]
   for (const [flag, list] of named) for (const name of list) if (!known(name)) throw missingColumn(name, names, flag)
-  const twice = columns.find((name, i) => columns.indexOf(name) !== i)
-  if (twice !== undefined)
+  const twice = nameTwice(columns)
+  // Where nobody chose or changed any, whoever takes them judges: CSV may have two of one name.
+  if (twice !== undefined && columns.join('\0') !== names.join('\0'))
     throw new SluiceError('SLUICE_USAGE', `two columns would be called "${twice}"`, {
       hint: 'mend --select, --rename or --set',
     })
@@ -291,3 +292,8 @@ function withType(column: Column, wanted: string | undefined): Column {
 function isNeutral(name: string): name is NeutralType {
   return NEUTRAL_TYPES.some((own) => own === name)
 }
+/** The first name that more than one column has. */
+export function nameTwice(names: readonly string[]): string | undefined {
+  return names.find((name, i) => names.indexOf(name) !== i)
+}
+

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copy, type CopyOptions, type JobResult, verify } from '../../src/index.ts'
@@ -78,6 +78,46 @@ describe('a query', () => {
     const compared = await verify(place.db.url, file, { options, env, stateDir: join(place.folder, 'state') })
     expect(compared).toMatchObject({ same: true, source: { rows: 2 } })
     rmSync(file)
+  })
+})
+
+describe('a query that', () => {
+  const run = (query: string, ending: string): Promise<JobResult> =>
+    move(place.db.url, join(place.folder, `asked.${ending}`), { query, ifExists: 'overwrite' })
+
+  it('gives two columns of one name is CSV with both, and an error for all else', async () => {
+    const query = 'SELECT 1 AS a, 2 AS a'
+    expect((await run(query, 'csv')).error).toBeUndefined()
+    expect(readFileSync(join(place.folder, 'asked.csv'), 'utf8')).toBe('a,a\n1,2\n')
+    for (const ending of ['jsonl', 'parquet'])
+      expect(await run(query, ending)).toMatchObject({
+        rowsRead: 0,
+        error: { code: 'SLUICE_USAGE', hint: expect.stringContaining('AS') as string },
+      })
+  })
+
+  it.each([
+    ['writes by a function', "SELECT nextval('counter')", 'SLUICE_USAGE', 'read-only'],
+    ['divides by zero', 'SELECT 1 / (id - 1) AS x FROM every', 'SLUICE_SQL', 'mend the query'],
+    ['names no column', 'SELECT nothing FROM every', 'SLUICE_COLUMN_MISSING', 'in the query'],
+    ['locks rows', 'SELECT id FROM every FOR UPDATE', 'SLUICE_USAGE', 'SELECT'],
+    ['shows a setting', 'SHOW work_mem', 'SLUICE_USAGE', 'SELECT'],
+    ['writes in a WITH', 'WITH x AS (DELETE FROM every RETURNING id) SELECT * FROM x', 'SLUICE_USAGE', 'SELECT'],
+  ])('%s is told so', async (_, query, code, hint) => {
+    await place.sql('CREATE SEQUENCE IF NOT EXISTS counter')
+    const { error } = await run(query, 'csv')
+    expect(error).toMatchObject({ code, hint: expect.stringContaining(hint) as string })
+    expect(await place.sql('SELECT count(*) FROM every')).toBe('3')
+  })
+
+  it.each([
+    'VALUES (1), (2)',
+    'TABLE few',
+    '(SELECT 1 UNION ALL SELECT 2)',
+    'WITH x AS (SELECT 1) SELECT * FROM x UNION ALL SELECT 2',
+  ])('only reads is read: %s', async (query) => {
+    await place.sql('CREATE TABLE IF NOT EXISTS few AS SELECT generate_series(1, 2) AS i')
+    expect(await run(query, 'csv')).toMatchObject({ status: 'done', rowsRead: 2 })
   })
 })
 

@@ -2,6 +2,7 @@ import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { Json, Output } from '../../core/job.ts'
 import type { Abortable, ObjectInfo, ObjectWriter, WritableStore, WrittenPart } from '../../core/ports.ts'
 import type { SinkRequest } from '../connector.ts'
+import { isOwnDevice } from './file-format.ts'
 import type { OutputTarget } from './output-target.ts'
 import type { PartGate } from './part-gate.ts'
 import { readUploads } from './upload-journal.ts'
@@ -65,7 +66,10 @@ class OutputFile implements OutputTarget {
     const there = await nullIfMissing(this.#place.store.head(this.key, o))
     if (there === null || !there.ranged || (await this.#isOurs(there, o))) return 'write'
     if (ifExists === 'fail')
-      throw new SluiceError('SLUICE_EXISTS', 'the output is there already', { where: { url: this.url } })
+      throw new SluiceError('SLUICE_EXISTS', 'the output is there already', {
+        where: { url: this.url },
+        hint: isOwnDevice(this.key) ? 'standard output is written -' : undefined,
+      })
     this.#request.reporter.warn(`${this.url} is there already: left as it is (--if-exists skip)`)
     return 'skip'
   }

@@ -180,12 +180,31 @@ export const STANDBY_CONFLICT = '40001'
 export const STANDBY_HINT =
   'the standby had to replay changes: raise max_standby_streaming_delay, set hot_standby_feedback, or read from the primary'
 
+/** What a state means where sluice only reads, and what to do about it. By whole SQLSTATE, then by class. */
+const BY_STATE_READING: Readonly<Record<string, Meaning>> = {
+  '25006': {
+    code: 'SLUICE_USAGE',
+    hint: 'sluice reads in a transaction that is read-only: leave out what writes, as nextval() and functions that change tables',
+  },
+  [STANDBY_CONFLICT]: { code: 'SLUICE_SERVER', hint: STANDBY_HINT },
+  '42703': { code: 'SLUICE_COLUMN_MISSING', hint: "check the column's name in the query" },
+  '42P01': { code: 'SLUICE_NOT_FOUND', hint: String.raw`check the table's name and its schema: psql -c \d lists them` },
+  '21': { code: 'SLUICE_SQL', hint: 'a subquery of the query gives more than one row: mend the query' },
+  '22': {
+    code: 'SLUICE_SQL',
+    hint: 'the query fails on a value: mend the query, as with NULLIF(divisor, 0) or a WHERE',
+  },
+}
+
 /** The same error, told of what was being read: what is missing is the right to SELECT, what conflicts is a standby's replay. */
 export function whileReading(error: unknown, what: string): SluiceError {
   const own = error instanceof SluiceError && sqlState(error) !== null ? error.cause : error
   const translated = translatePgError(own, { while: what, rowsMoved: true, privilege: 'SELECT' })
-  if (sqlState(own) !== STANDBY_CONFLICT) return translated
-  return new SluiceError('SLUICE_SERVER', translated.message, { hint: STANDBY_HINT, cause: own })
+  const state = sqlState(own) ?? ''
+  const meaning = BY_STATE_READING[state] ?? BY_STATE_READING[state.slice(0, 2)]
+  if (meaning === undefined) return translated
+  const said = isServerError(own) && own.hint ? cut(own.hint, LONGEST_DETAIL) : meaning.hint
+  return new SluiceError(meaning.code, translated.message, { hint: said, where: translated.where, cause: own })
 }
 
 function fromServer(error: ServerError, o: PgErrorContext): SluiceError {

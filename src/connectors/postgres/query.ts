@@ -1,7 +1,7 @@
 import type { Connection } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
 import type { PgConnection } from './connection.ts'
-import { sqlState, translatePgError, whileReading } from './errors.ts'
+import { sqlState, whileReading } from './errors.ts'
 
 /** A column of what a query gives, as RowDescription has it: the type is that under its domains. */
 export interface QueryColumn {
@@ -109,14 +109,14 @@ function noSelect(cause?: unknown): SluiceError {
 /** With the line and the column, from 1, that the server points to. */
 function located(error: unknown, sql: string): SluiceError {
   const place = Number(Reflect.get(Object(error), 'position'))
-  if (!(place > 0)) return translatePgError(error, { while: 'the query', privilege: 'SELECT' })
+  if (!(place > 0)) return whileReading(error, 'the query')
   // The server counts characters, JavaScript's strings UTF-16 units.
   const before = [...sql]
     .slice(0, place - 1)
     .join('')
     .split('\n')
   const column = [...(before.at(-1) ?? '')].length + 1
-  return translatePgError(error, { while: `the query, line ${before.length}, column ${column}`, privilege: 'SELECT' })
+  return whileReading(error, `the query, line ${before.length}, column ${column}`)
 }
 
 interface RowDescription {

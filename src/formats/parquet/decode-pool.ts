@@ -27,7 +27,7 @@ export function takeDecoder(): Decoder {
   return {
     ask: async (request) => {
       const answer = await ask(worker, request)
-      if (answer.kind === 'failed') throw broken(answer.error)
+      if (answer.kind === 'failed') throw broken(plainReason(answer.error))
       wasmBytes = answer.wasmBytes
       return answer
     },
@@ -36,6 +36,13 @@ export function takeDecoder(): Decoder {
       else await worker.terminate()
     },
   }
+}
+
+/** The decoder's words without the names that its libraries put before them: `Error: Parquet argument error: External: …`. */
+function plainReason(text: string): string {
+  const named =
+    /^(?:(?:Error|RuntimeError|RangeError|External|EOF|ParquetError|Parquet (?:argument )?error|Arrow(?: error)?|[A-Z][a-z]+ error): )+/
+  return text.replace(named, '').trim()
 }
 
 function keepIdle(worker: Worker): void {
@@ -67,7 +74,8 @@ function ask(worker: Worker, request: DecodeRequest): Promise<DecodeAnswer> {
       worker.unref()
       how()
     }
-    const onExit = (code: number): void => settle(() => reject(broken(fault || `the decoder ended (${code})`)))
+    const onExit = (code: number): void =>
+      settle(() => reject(broken(plainReason(fault) || `the decoder ended (${code})`)))
     const onMessage = (answer: DecodeAnswer): void => settle(() => resolve(answer))
     worker.on('error', onError).on('exit', onExit).on('message', onMessage)
     worker.ref()

@@ -99,7 +99,10 @@ describe('a broken file', () => {
     const [group] = reader.groups
     const broken = Buffer.from(file)
     broken.fill(0xee, group?.start, group?.end)
-    await expect(readAll(broken)).rejects.toMatchObject({ code: 'SLUICE_PARQUET' })
+    await expect(readAll(broken)).rejects.toMatchObject({
+      code: 'SLUICE_PARQUET',
+      message: expect.not.stringMatching(/External|Error:|Parquet (argument )?error/) as unknown,
+    })
     expect(await readAll(file)).toHaveLength(3)
   })
 
