@@ -26,7 +26,7 @@ async function startNullddb(flags = []) {
 /** The file in a zip, served by a process of its own with the demo's web server. @returns its address */
 async function serveZip(file, zip) {
   sh(`python3 -m zipfile -c ${zip} ${file}`)
-  const script = `const { serveFile } = await import('${new URL('../dist/cli/demo-server.js', import.meta.url)}')
+  const script = `const { serveFile } = await import('${new URL('../dist/cli/demo/server.js', import.meta.url)}')
 console.log((await serveFile('${zip}', 'postcodes.zip')).url)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   onStop(() => child.kill('SIGKILL'))

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { RunCommand } from '../context.ts'
-import { DEV_BUCKET, type DevServices, startDev } from '../dev-services.ts'
+import { DEV_BUCKET } from '../dev/embedded.ts'
+import { type DevServices, startDev } from '../dev/start.ts'
 import { shellQuote } from '../../core/shell-quote.ts'
 import type { Style } from '../style.ts'
 

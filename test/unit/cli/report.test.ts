@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { shownCommand } from '../../../src/cli/commands/demo.ts'
-import { renderOutcomes } from '../../../src/cli/demo-outcomes.ts'
+import { renderOutcomes } from '../../../src/cli/demo/outcomes.ts'
 import { renderError, renderSummary, reportedError } from '../../../src/cli/report.ts'
 import { createStyle, wantsColor } from '../../../src/cli/style.ts'
 import { printable, renderTable } from '../../../src/cli/table.ts'
@@ -53,10 +53,23 @@ describe('renderSummary', () => {
     )
   })
 
+  it('tells no rows as no rows, and no bytes as no bytes', () => {
+    const first = (route: string): string | undefined => renderSummary(jobResult({ route }), style).split('\n')[0]
+    expect(first('file → PostgreSQL')).toBe('done  0 rows in 1.0s (0 rows/s, 0 B/s)')
+    expect(first('bytes')).toBe('done  0 B in 1.0s (0 B/s)')
+  })
+
   it('counts bytes where there are no rows, and shows ten outputs at most', () => {
     const outputs = Array.from({ length: 12 }, (_, i) => ({ url: `s3://b/${i}`, rows: null, bytes: 1, etag: null }))
     const text = renderSummary(
-      jobResult({ bytesRead: 12, bytesWritten: 12, outputs, status: 'stopped', resumeCommand: 'sluice resume j1' }),
+      jobResult({
+        route: 'bytes',
+        bytesRead: 12,
+        bytesWritten: 12,
+        outputs,
+        status: 'stopped',
+        resumeCommand: 'sluice resume j1',
+      }),
       style,
     )
     expect(text).toContain('stopped  after 1.0s')

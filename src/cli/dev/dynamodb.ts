@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { missingPackage, type StartedService } from './dev-services.ts'
+import { missingPackage, type StartedService } from './embedded.ts'
 
 /** dynalite takes any key pair; the one that s3rver takes, so that both find what they want in one environment. */
 const KEY = 'S3RVER'

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { crc32, inflateRawSync } from 'node:zlib'
 import { fromBuffer, type Entry } from 'yauzl'
 import { expect, it } from 'vitest'
-import { writePostcodesZip } from '../../../src/cli/demo-postcodes.ts'
-import { serveFile } from '../../../src/cli/demo-server.ts'
+import { writePostcodesZip } from '../../../../src/cli/demo/postcodes.ts'
+import { serveFile } from '../../../../src/cli/demo/server.ts'
 
 /** What yauzl finds in a zip, and the bytes of its one entry. */
 async function unzip(bytes: Buffer): Promise<{ entry: Entry; data: Buffer }> {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { DEV_BUCKET, missingPackage, type StartedService } from './dev-services.ts'
+import { DEV_BUCKET, missingPackage, type StartedService } from './embedded.ts'
 
 /** The one key pair that s3rver knows (its README). */
 const KEY = 'S3RVER'

@@ -1,7 +1,7 @@
-import type { JobResult } from '../index.ts'
-import type { Style } from './style.ts'
-import { renderTable } from './table.ts'
-import { formatBytes, formatCount, formatDuration, formatShortCount } from './units.ts'
+import type { JobResult } from '../../index.ts'
+import type { Style } from '../style.ts'
+import { renderTable } from '../table.ts'
+import { formatBytes, formatCount, formatDuration, formatShortCount } from '../units.ts'
 
 /** What became of one job of the demo. */
 export interface DemoOutcome {

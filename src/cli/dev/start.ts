@@ -1,18 +1,4 @@
-import { SluiceError } from '../core/errors.ts'
-
-/** A running service. */
-interface Service {
-  readonly name: string
-  /** Without a secret: the password is in the environment. */
-  readonly url: string
-}
-
-/** One service on its way up: what it adds to the environment, and how it ends. */
-export interface StartedService {
-  readonly service: Service
-  readonly env: Readonly<Record<string, string>>
-  stop(): Promise<void>
-}
+import type { Service, StartedService } from './embedded.ts'
 
 export interface DevOptions {
   readonly postgres: boolean
@@ -31,9 +17,6 @@ export interface DevServices {
   stop(): Promise<void>
 }
 
-/** The bucket that is there from the beginning. */
-export const DEV_BUCKET = 'sluice'
-
 /**
  * Starts embedded services on free loopback ports. Their packages are optional and loaded here only.
  *
@@ -45,11 +28,11 @@ export async function startDev(o: DevOptions): Promise<DevServices> {
     for (const service of started.splice(0).reverse()) await service.stop()
   }
   try {
-    if (o.s3) started.push(await (await import('./dev-s3.ts')).startS3(o))
+    if (o.s3) started.push(await (await import('./s3.ts')).startS3(o))
     o.signal.throwIfAborted()
-    if (o.postgres) started.push(await (await import('./dev-postgres.ts')).startPostgres(o))
+    if (o.postgres) started.push(await (await import('./postgres.ts')).startPostgres(o))
     o.signal.throwIfAborted()
-    if (o.dynamodb) started.push(await (await import('./dev-dynamodb.ts')).startDynamodb(o))
+    if (o.dynamodb) started.push(await (await import('./dynamodb.ts')).startDynamodb(o))
     o.signal.throwIfAborted()
   } catch (error) {
     await stop()
@@ -60,12 +43,4 @@ export async function startDev(o: DevOptions): Promise<DevServices> {
     env: Object.assign({}, ...started.map(({ env }) => env)) as Record<string, string>,
     stop,
   }
-}
-
-/** What to say where an optional package is not there. `version` is the one that sluice is tested with. */
-export function missingPackage(name: string, version: string, cause: unknown): SluiceError {
-  return new SluiceError('SLUICE_MISSING_PACKAGE', `the embedded services need the package ${name}`, {
-    hint: `npm install ${name}@${version}`,
-    cause,
-  })
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { writePeople } from '../../../src/cli/demo-data.ts'
+import { writePeople } from '../../../../src/cli/demo/people.ts'
 
 it('writes as many rows as asked, the same each time, and says how many bytes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-people-'))
