@@ -5,7 +5,7 @@ import { flagsOf } from './flags.ts'
 import type { Interruption } from './interruption.ts'
 import type { FlagValues } from './parse-flags.ts'
 import type { ProgressMode } from './progress.ts'
-import { type LogLevel, Screen } from './screen.ts'
+import { dumbTerminal, type LogLevel, Screen } from './screen.ts'
 import { createStyle, type Style, wantsColor } from './style.ts'
 
 /** Settings of the command line alone: what the library does not know. */
@@ -81,7 +81,7 @@ export function createScreen(own: OwnSettings, env: Environment): { screen: Scre
   const level: LogLevel = own.quiet === true ? 'error' : (own.logLevel ?? (own.verbose === true ? 'debug' : 'info'))
   const color = (stream: NodeJS.WriteStream): boolean => wantsColor({ flag: own.color, env, isTerminal: stream.isTTY })
   return {
-    screen: new Screen(process.stderr, level),
+    screen: new Screen(env['TERM'] === 'dumb' ? dumbTerminal(process.stderr) : process.stderr, level),
     style: createStyle(color(process.stderr)),
     outStyle: createStyle(color(process.stdout)),
   }

@@ -1,4 +1,4 @@
-import { SluiceError } from '../core/errors.ts'
+import { SluiceError, toSluiceError } from '../core/errors.ts'
 import { EXIT, signalExitCode, type StopSignal } from './exit-code.ts'
 
 /** How long a stop may take (cli.md: 10 s), with a second in hand for ending the process itself. */
@@ -36,6 +36,12 @@ export class Interruption {
     return this.#brokenPipe
   }
 
+  /** What to tell of: what a foreign error comes from once everything is aborted; else the error itself. */
+  causeOf(thrown: unknown): unknown {
+    const { aborted, reason } = this.#controller.signal
+    return aborted && toSluiceError(thrown).code === 'SLUICE_INTERNAL' ? reason : thrown
+  }
+
   /** Who is told of the first signal. */
   notify(onStop: (signal: StopSignal) => void): void {
     this.#onStop = onStop
@@ -67,7 +73,8 @@ export class Interruption {
   #outputBroke(error: NodeJS.ErrnoException): void {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') {
       const code = error.code === 'ENOSPC' ? 'SLUICE_DISK_FULL' : 'SLUICE_LOCAL_IO'
-      this.#controller.abort(new SluiceError(code, `standard output: ${error.message}`, { cause: error }))
+      const hint = 'make room or access where standard output goes, then run the command again'
+      this.#controller.abort(new SluiceError(code, `standard output: ${error.message}`, { cause: error, hint }))
       return
     }
     if (this.#brokenPipe) return

@@ -49,7 +49,7 @@ export function renderSummary(result: JobResult, style: Style): string {
 
 function headline(result: JobResult, style: Style): string {
   const seconds = Math.max(1, result.wallMs) / 1000
-  const rows = result.rowsRead > 0 || result.rowsWritten > 0
+  const rows = result.route !== 'bytes' || result.rowsRead > 0 || result.rowsWritten > 0
   const amount = rows
     ? `${formatCount(result.rowsWritten)} ${result.rowsWritten === 1 ? 'row' : 'rows'}`
     : formatBytes(result.bytesWritten)

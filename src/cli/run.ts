@@ -52,7 +52,8 @@ export async function run(line: CommandLine): Promise<never> {
 async function dispatch(line: CommandLine, interruption: Interruption): Promise<number> {
   let own: OwnSettings = {}
   let operands: readonly string[] | null = null
-  const fail = (thrown: unknown): number => reportFailure(thrown, { words: line.words, operands, own, interruption })
+  const fail = (thrown: unknown): number =>
+    reportFailure(interruption.causeOf(thrown), { words: line.words, operands, own, interruption })
   process.once('uncaughtException', (thrown) => process.exit(fail(thrown)))
   try {
     const { spec, rest } = chooseCommand(line.words)

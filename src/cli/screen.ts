@@ -5,6 +5,11 @@ export interface TextSink {
   readonly columns?: number | undefined
 }
 
+/** A terminal that cannot move its cursor (TERM=dumb) is written to as a file is: no status line. */
+export function dumbTerminal(out: TextSink): TextSink {
+  return { write: (text) => out.write(text), columns: out.columns }
+}
+
 const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 

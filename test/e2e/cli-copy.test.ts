@@ -136,6 +136,30 @@ describe('a signal', () => {
   })
 })
 
+describe.runIf(existsSync('/dev/full'))('standard output that takes nothing', () => {
+  it.each(['cat people.csv', 'copy people.csv - --sink-format jsonl', 'completion bash', 'help'])('%s says so', (words) => {
+    writeFileSync(join(folder, 'people.csv'), 'id\n1\n')
+    const { status, stderr } = spawnSync(
+      'bash',
+      ['--norc', '--noprofile', '-c', `"$NODE" "$MAIN" ${words} > /dev/full`],
+      {
+        cwd: folder,
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          HOME: '/nonexistent',
+          XDG_STATE_HOME: join(folder, 'state'),
+          NODE: process.execPath,
+          MAIN,
+        },
+        encoding: 'utf8',
+      },
+    )
+    expect(stderr).toContain('standard output: ENOSPC: no space left on device, write  [SLUICE_DISK_FULL]')
+    expect(stderr).not.toContain('SLUICE_INTERNAL')
+    expect([1, 2]).toContain(status)
+  })
+})
+
 describe('a reader that goes away', () => {
   it.each(['cat', 'copy'])('ends %s quietly with 141', (command) => {
     writeFileSync(join(folder, 'big.csv'), 'x'.repeat(1023).concat('\n').repeat(4096))

@@ -65,6 +65,21 @@ describe('usage errors', () => {
       'error: --mode truncate is about the rows of a table, and the sink is a file  [SLUICE_USAGE]',
     ],
     [
+      'a flag about a table, and a sink that is none',
+      ['copy', 'people.csv', 'out.csv', '--create'],
+      'error: --create is about a table of PostgreSQL, and the sink is file  [SLUICE_USAGE]',
+    ],
+    [
+      'SQL to be run, and a sink that runs none',
+      ['copy', 'people.csv', 'out.csv', '--before-sql', 'DELETE FROM t'],
+      'error: --before-sql is about a table of PostgreSQL, and the sink is file  [SLUICE_USAGE]',
+    ],
+    [
+      'a table to be made, of the other database',
+      ['plan', 'people.csv', 'postgres://u:secret@127.0.0.1:1/db?table=t', '--create-table'],
+      'error: --create-table is about a table of DynamoDB, and the sink is PostgreSQL  [SLUICE_USAGE]',
+    ],
+    [
       'a flag that is not built',
       ['copy', 'people.csv', 'out.csv', '--reject-limit', '5'],
       'error: --reject-limit is not built yet  [SLUICE_NOT_YET]',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { paceOf, ProgressView, renderBar, renderLine } from '../../../src/cli/progress.ts'
-import { Screen, type TextSink } from '../../../src/cli/screen.ts'
+import { dumbTerminal, Screen, type TextSink } from '../../../src/cli/screen.ts'
 import { createStyle } from '../../../src/cli/style.ts'
 import type { Progress } from '../../../src/core/events.ts'
 
@@ -109,6 +109,16 @@ describe('ProgressView', () => {
     view.stop()
     vi.advanceTimersByTime(60_000)
     expect(out.text.trimEnd().split('\n')).toHaveLength(3)
+  })
+
+  it('prints lines on a terminal that cannot move its cursor', () => {
+    const out = new Recorder(true)
+    const view = new ProgressView(new Screen(dumbTerminal(out), 'info'), style, 'auto')
+    view.listen({ kind: 'progress', progress: progress({}) })
+    vi.advanceTimersByTime(10_000)
+    view.stop()
+    expect(out.text.split('\n')).toHaveLength(2)
+    expect(out.text).not.toContain('\r')
   })
 
   it('prints JSON lines, progress at most once a second', () => {
