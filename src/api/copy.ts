@@ -19,7 +19,7 @@ import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
 import { requireBuilt } from './built-options.ts'
-import { mapColumns } from './rows.ts'
+import { inferredForm, mapColumns } from './rows.ts'
 
 /**
  * Runs a copy, or goes on with one. What goes wrong once the job exists is in the result, not thrown.
@@ -183,12 +183,14 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   const met = (await ends.sink.meet?.(mapping.schema, { signal })) ?? mapping.schema
   let [source, schema] = [ends.source, met]
   const wantsTypes = ends.sink.wantsTypes === true && options.types !== 'string' && described.typed !== true
-  if (!route.raw && mustInfer(met, { create: options.create === true, wantsTypes })) {
+  const whole = described.typed !== true && partitions.length === 1
+  if (!route.raw && mustInfer(met, { create: options.create === true, wantsTypes, whole })) {
     progressor.phase('inferring')
     const inferred = await inferSource(ends.source, {
       mapping: { ...mapping, schema: met },
       typed: described.typed === true,
       partitions,
+      form: inferredForm([ends.source, ends.sink, mapping]),
       signal,
     })
     source = inferred.source
@@ -196,9 +198,9 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   }
   const form = ends.sink.forms.find((wanted) => source.forms.includes(wanted) && mapping.forms.includes(wanted))
   if (form === undefined) throw new SluiceError('SLUICE_INTERNAL', 'source and sink share no form')
+  if (form !== 'csv') requireDistinct(schema.columns)
   const { replayable, unordered = false, restarts = false } = source
   await ends.sink.prepare({ schema, partitions, form, replayable, unordered, restarts }, { signal })
-  if (form !== 'csv') requireDistinct(schema.columns)
   return { partitions, mapping, form, source }
 }
 

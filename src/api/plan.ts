@@ -10,7 +10,7 @@ import { requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
-import { mapColumns } from './rows.ts'
+import { inferredForm, mapColumns } from './rows.ts'
 
 /**
  * What a copy would do: partitions, lanes, parts, SQL, requests. Reads headers (with `--create`, and towards DynamoDB, the whole input, to infer types), and
@@ -48,8 +48,17 @@ async function planWith(source: Source, { request, route, around, progressor }: 
   const typed = described.typed === true
   const wantsTypes = met.wantsTypes && options.types !== 'string' && !typed
   const schema =
-    !route.raw && mustInfer(met.schema, { create: options.create === true, wantsTypes })
-      ? (await inferSource(source, { mapping: { ...mapping, schema: met.schema }, typed, partitions, signal })).schema
+    !route.raw &&
+    mustInfer(met.schema, { create: options.create === true, wantsTypes, whole: !typed && partitions.length === 1 })
+      ? (
+          await inferSource(source, {
+            mapping: { ...mapping, schema: met.schema },
+            typed,
+            partitions,
+            form: inferredForm([source, mapping]),
+            signal,
+          })
+        ).schema
       : met.schema
   const sinkFacts = await askSink({ request, route, around, progressor }, { partitions, schema })
   return {

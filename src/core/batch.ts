@@ -35,6 +35,10 @@ export interface CsvBatch extends BatchBase {
   readonly csv: CsvShape
   /** False where no quote byte occurs in `bytes`. */
   readonly quoted: boolean
+  /** Where a mapping wrote the bytes anew: rows that it left out on purpose, already counted out of `rows`. */
+  readonly filtered?: number | undefined
+  /** Where a mapping wrote the bytes anew: how many bytes of input they stand for. */
+  readonly sourceBytes?: number | undefined
 }
 
 /** How the bytes of a CsvBatch are to be read. All single bytes; `quote` null means that quotes are plain characters. */
@@ -151,8 +155,14 @@ export function rowCount(batch: Batch): number {
   return batch.form === 'rows' ? batch.rows.length : 0
 }
 
-/** Bytes of source data in a batch: what buffers are bounded by. */
+/** Rows that a mapping left out of a batch on purpose. */
+export function filteredCount(batch: Batch): number {
+  return (batch.form === 'rows' || batch.form === 'csv' ? batch.filtered : undefined) ?? 0
+}
+
+/** Bytes of source data in a batch, or of its own where it has more: what buffers are bounded by. */
 export function byteSize(batch: Batch): number {
   if (batch.form === 'columns') return batch.bufferBytes
-  return batch.form === 'rows' ? batch.sourceBytes : batch.bytes.byteLength
+  if (batch.form === 'rows') return batch.sourceBytes
+  return Math.max(batch.bytes.byteLength, (batch.form === 'csv' ? batch.sourceBytes : undefined) ?? 0)
 }

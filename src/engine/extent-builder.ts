@@ -1,4 +1,4 @@
-import { byteSize, rowCount } from '../core/batch.ts'
+import { byteSize, filteredCount, rowCount } from '../core/batch.ts'
 import type { Batch, RowsBatch } from '../core/batch.ts'
 import type { Extent, Partition, Position } from '../core/job.ts'
 
@@ -22,6 +22,9 @@ export class ExtentBuilder {
   #batches: Batch[] = []
   #bytes = 0
   #rows = 0
+  #filtered = 0
+  /** Where the extent in the making begins; null before it does. */
+  #start: Position | null = null
   #full: LoadedExtent | null = null
   #end: Position
 
@@ -44,7 +47,10 @@ export class ExtentBuilder {
     for (const piece of this.#cut(batch)) {
       if (this.#full !== null) complete.push(this.#full)
       this.#full = null
-      this.#batches.push(piece)
+      // Of what was left out whole only the counts go on.
+      if (piece.form === 'bytes' || rowCount(piece) > 0) this.#batches.push(piece)
+      this.#start ??= piece.start
+      this.#filtered += filteredCount(piece)
       this.#bytes += byteSize(piece)
       this.#rows += rowCount(piece)
       this.#end = piece.end
@@ -61,7 +67,7 @@ export class ExtentBuilder {
       this.#full = null
       return [{ ...full, extent: { ...full.extent, last } }]
     }
-    return this.#batches.length > 0 || last ? [this.#take(last)] : []
+    return this.#start !== null || last ? [this.#take(last)] : []
   }
 
   #take(last: boolean): LoadedExtent {
@@ -69,16 +75,18 @@ export class ExtentBuilder {
     const extent: Extent = {
       partition: this.#partition.id,
       sequence: this.#nextSequence(),
-      start: batches[0]?.start ?? this.#end,
+      start: this.#start ?? this.#end,
       end: this.#end,
       rows: batches.reduce((sum, batch) => sum + rowCount(batch), 0),
-      filtered: batches.reduce((sum, batch) => sum + (batch.form === 'rows' ? batch.filtered : 0), 0),
+      filtered: this.#filtered,
       bytes: this.#bytes,
       last,
     }
     this.#batches = []
     this.#bytes = 0
     this.#rows = 0
+    this.#filtered = 0
+    this.#start = null
     return { extent, batches }
   }
 

@@ -1,8 +1,11 @@
-import type { Batch } from '../core/batch.ts'
+import { byteSize, rowCount } from '../core/batch.ts'
+import type { Batch, BatchForm } from '../core/batch.ts'
 import type { Partition } from '../core/job.ts'
+import { giveBack } from '../core/lent-buffers.ts'
 import type { Abortable, Source } from '../core/ports.ts'
 import type { Column, Schema } from '../core/schema.ts'
 import { TypeInferrer } from './infer-types.ts'
+import { placed } from './mapping.ts'
 import type { Mapping } from './mapping.ts'
 
 /** Rows that are looked at where the source can be read only once; they are kept for the copy, in at most so many bytes. */
@@ -15,12 +18,18 @@ interface InferRequest extends Abortable {
   /** Whether values carry types of their own (JSON). */
   readonly typed: boolean
   readonly partitions: readonly Partition[]
+  /** In which form rows are looked at; where the source can be read only once, it gives no other later. */
+  readonly form: 'csv' | 'rows'
 }
 
-/** Whether types must be inferred before the sink is prepared: where a table is created, or the sink wants them, and the source does not know all. */
-export function mustInfer(schema: Schema, o: { create: boolean; wantsTypes: boolean }): boolean {
+/**
+ * Whether types must be inferred before the sink is prepared: where a table is created, or the sink wants them, and the source does not know all.
+ * `whole`: whether no column can come that the schema does not have.
+ */
+export function mustInfer(schema: Schema, o: { create: boolean; wantsTypes: boolean; whole: boolean }): boolean {
+  const open = schema.columns.some(({ type, nativeType }) => (type ?? nativeType) === undefined)
   if (schema.fixed === true && schema.columns.every((column) => column.type !== undefined)) return false
-  return o.create || (o.wantsTypes && schema.columns.some(({ type, nativeType }) => (type ?? nativeType) === undefined))
+  return o.create ? open || !o.whole : o.wantsTypes && open
 }
 
 /**
@@ -28,43 +37,48 @@ export function mustInfer(schema: Schema, o: { create: boolean; wantsTypes: bool
  * rows, which the returned source gives again before it goes on.
  */
 export async function inferSource(source: Source, request: InferRequest): Promise<{ source: Source; schema: Schema }> {
-  const { mapping, typed, partitions, signal } = request
-  const looked: Looked = { names: mapping.schema.columns.map((column) => column.name), typed, byName: new Map() }
+  const { mapping, typed, partitions, form, signal } = request
+  const typedNames = mapping.schema.columns.filter(({ type, nativeType }) => (type ?? nativeType) !== undefined)
+  const looked: Looked = { typed, known: new Set(typedNames.map(({ name }) => name)), byName: new Map() }
   if (source.replayable) {
     for (const partition of partitions)
-      for await (const batch of source.read(partition, { form: 'rows', readAgain: true, signal }))
-        look(mapping.apply(batch), looked)
+      for await (const batch of source.read(partition, { form, readAgain: true, signal })) {
+        look(mapping, looked, { batch, url: partition.url })
+        if (batch.form === 'csv') giveBack(batch.bytes)
+      }
     return { source, schema: withTypes(mapping.schema, looked) }
   }
   const [first] = partitions
   if (first === undefined) return { source, schema: mapping.schema }
   const kept: Batch[] = []
   let [rows, bytes] = [0, 0]
-  const iterator = source.read(first, { form: 'rows', signal })[Symbol.asyncIterator]()
+  const iterator = source.read(first, { form, signal })[Symbol.asyncIterator]()
   while (rows < ROWS_KEPT && bytes < BYTES_KEPT) {
     const next = await iterator.next()
     if (next.done === true) break
-    look(mapping.apply(next.value), looked)
+    look(mapping, looked, { batch: next.value, url: first.url })
     kept.push(next.value)
-    rows += next.value.form === 'rows' ? next.value.rows.length : 0
-    bytes += next.value.form === 'rows' ? next.value.sourceBytes : 0
+    rows += rowCount(next.value)
+    bytes += byteSize(next.value)
   }
-  return { source: withKept(source, kept, iterator), schema: withTypes(mapping.schema, looked) }
+  return { source: withKept(source, { kept, form }, iterator), schema: withTypes(mapping.schema, looked) }
 }
 
 /** One inferrer a column, since JSON's keys, and files under a prefix, may bring columns in another order, or new ones. */
 interface Looked {
-  readonly names: readonly string[]
   readonly typed: boolean
+  /** Columns whose types are known. */
+  readonly known: ReadonlySet<string>
   readonly byName: Map<string, TypeInferrer>
 }
 
-function look(batch: Batch, looked: Looked): void {
-  if (batch.form !== 'rows') return
-  for (const [i, name] of batch.columns.entries()) {
-    const inferrer = looked.byName.get(name) ?? new TypeInferrer([name], { typed: looked.typed })
-    looked.byName.set(name, inferrer)
-    inferrer.addColumn(batch.rows, i)
+/** Looks at columns that are open still: those that are text by now stay it. */
+function look(mapping: Mapping, { typed, known, byName }: Looked, o: { batch: Batch; url: string }): void {
+  const isOpen = (name: string): boolean => !known.has(name) && byName.get(name)?.isSettled !== true
+  for (const { name, values } of placed(o.url, () => mapping.values(o.batch, isOpen))) {
+    const inferrer = byName.get(name) ?? new TypeInferrer([name], { typed })
+    byName.set(name, inferrer)
+    inferrer.addValues(values)
   }
 }
 
@@ -76,12 +90,17 @@ function withTypes(schema: Schema, looked: Looked): Schema {
     // A column without NULLs so far is not one that takes none.
     return { ...column, ...found, name: column.name, nullable: true }
   }
-  const later = [...looked.byName.keys()].filter((name) => !looked.names.includes(name)).map((name) => ({ name }))
+  const names = new Set(schema.columns.map(({ name }) => name))
+  const later = [...looked.byName.keys()].filter((name) => !names.has(name)).map((name) => ({ name }))
   return { ...schema, columns: [...schema.columns, ...later].map(inferred) }
 }
 
 /** A source whose only partition begins with batches that were read before. */
-function withKept(source: Source, kept: Batch[], rest: AsyncIterator<Batch>): Source {
+function withKept(
+  source: Source,
+  { kept, form }: { readonly kept: Batch[]; readonly form: BatchForm },
+  rest: AsyncIterator<Batch>,
+): Source {
   async function* read(): AsyncGenerator<Batch> {
     try {
       for (let batch = kept.shift(); batch !== undefined; batch = kept.shift()) yield batch
@@ -95,7 +114,7 @@ function withKept(source: Source, kept: Batch[], rest: AsyncIterator<Batch>): So
     }
   }
   return {
-    forms: ['rows'],
+    forms: [form],
     replayable: false,
     describe: (o) => source.describe(o),
     plan: (o) => source.plan(o),

@@ -59,12 +59,21 @@ export class TypeInferrer {
 
   /** The values that rows have at an index, into the only column. */
   addColumn(rows: readonly (readonly Value[])[], at: number): void {
-    this.#rows += rows.length
-    for (const row of rows) {
-      const value = row[at]
+    this.addValues(rows.map((row) => row[at]))
+  }
+
+  /** Values of the only column. */
+  addValues(values: readonly Value[]): void {
+    this.#rows += values.length
+    for (const value of values) {
       if (typeof value === 'string') this.addText(0, value)
       else this.#addValue(0, value)
     }
+  }
+
+  /** Whether no value can change any result any more: all columns are text. */
+  get isSettled(): boolean {
+    return this.#states.every(({ kind }) => kind === 'string')
   }
 
   /** One value of a column as text; null and undefined are no value. */

@@ -1,4 +1,5 @@
-import type { Batch, BatchForm, ColumnsBatch, RowsBatch, Value } from '../core/batch.ts'
+import type { Batch, BatchForm, ColumnsBatch, CsvBatch, RowsBatch, Value } from '../core/batch.ts'
+import { rowCount } from '../core/batch.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { CopyOptions } from '../core/options.ts'
 import { NEUTRAL_TYPES } from '../core/schema.ts'
@@ -11,9 +12,37 @@ export interface Mapping {
   readonly schema: Schema
   /** For each column of `schema` the source's own name for it; null for a constant. */
   readonly sources: readonly (string | null)[]
-  /** Forms that it can pass on: parsed rows always; raw CSV only where no value changes and no column is left out. */
+  /** Forms that it can pass on: parsed rows always; raw CSV where all values stay text, and there is somebody to write its records anew. */
   readonly forms: readonly BatchForm[]
   apply(batch: Batch): Batch
+  /** The values that some of its columns have in a batch, each column's in the order of the rows: what types are inferred of. */
+  values(batch: Batch, isWanted: (name: string) => boolean): readonly ColumnValues[]
+}
+
+interface ColumnValues {
+  readonly name: string
+  readonly values: readonly Value[]
+}
+
+/** What becomes of the records of a CSV batch: positions in it, and the new names in the order of the fields. */
+export interface RecordPlan {
+  readonly columns: readonly string[]
+  readonly fields: readonly {
+    /** Null for a constant. */
+    readonly from: number | null
+    readonly constant: string | null
+    /** Of a value that is there; null where it stays as it is. */
+    readonly change: ((text: string) => string) | null
+  }[]
+  /** A record is left out where one of these is empty. */
+  readonly skipIfEmpty: readonly number[]
+}
+
+/** Those who know how CSV is written, which the engine does not. Both throw SLUICE_CSV_FIELD_COUNT with the place. */
+export interface CsvMeans {
+  rewrite(batch: CsvBatch, plan: RecordPlan): CsvBatch
+  /** Of the columns at these positions, column by column. */
+  values(batch: CsvBatch, positions: readonly number[]): readonly (readonly (string | null)[])[]
 }
 
 interface Step {
@@ -27,6 +56,7 @@ interface Layout {
   readonly columns: readonly string[]
   readonly steps: readonly Step[]
   readonly skipIfEmpty: readonly number[]
+  readonly plan: RecordPlan
 }
 
 /** Flags of a mapping, taken apart: names still as the user wrote them. */
@@ -54,7 +84,7 @@ export function mapsColumns(options: CopyOptions): boolean {
  *
  * @throws SLUICE_COLUMN_MISSING, SLUICE_USAGE
  */
-export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
+export function compileMapping(schema: Schema, options: CopyOptions, csv?: CsvMeans): Mapping {
   const wishes = readWishes(options)
   const names = schema.columns.map((column) => column.name)
   const layout = layOut(names, wishes, true)
@@ -64,19 +94,11 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
     const wanted = wishes.types.get(name) ?? (source === undefined ? undefined : wishes.types.get(source.name))
     return withType({ ...source, name }, wanted)
   })
-  const layouts = new Map<string, Layout>([[names.join('\0'), layout]])
-  const layoutOf = (batchColumns: readonly string[]): Layout => {
-    const key = batchColumns.join('\0')
-    let found = layouts.get(key)
-    if (found === undefined) {
-      found = layOut(batchColumns, wishes, false)
-      layouts.set(key, found)
-    }
-    return found
-  }
+  const layoutOf = layoutsByColumns(names, layout, wishes)
   // A later file may have columns that were not chosen: raw rows would bring them along.
   const isSame = schema.fixed === true && layout.steps.every((step, i) => step.from === i)
   const raw = (wishes.select === null || isSame) && keepsValues(layout, names.length)
+  const texts = csv !== undefined && [...wishes.types.values()].every((type) => typeRules(type).length === 0)
   return {
     schema: {
       ...(schema.typed === undefined ? {} : { typed: schema.typed }),
@@ -86,7 +108,7 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
     },
     sources: layout.steps.map((step) => (step.from === null ? null : (names[step.from] ?? null))),
     forms: [
-      ...(raw ? (['bytes', 'csv'] as const) : []),
+      ...(raw ? (['bytes', 'csv'] as const) : texts ? (['csv'] as const) : []),
       ...(wishes.types.size === 0 && movesOnly(layout) ? (['columns'] as const) : []),
       'rows',
     ],
@@ -95,16 +117,79 @@ export function compileMapping(schema: Schema, options: CopyOptions): Mapping {
       const own = layoutOf(batch.columns)
       if (batch.form === 'rows') return mapRows(batch, own)
       if (batch.form === 'columns') return mapVectors(batch, own)
+      if (!raw && csv !== undefined) return csv.rewrite(batch, own.plan)
       const renamed = batch.columns.map((_, i) => own.columns[own.steps.findIndex((step) => step.from === i)] ?? '')
       return { ...batch, columns: renamed }
     },
+    values: (batch, isWanted) =>
+      batch.form === 'rows' || (batch.form === 'csv' && csv !== undefined)
+        ? valuesOf(batch, narrow(layoutOf(batch.columns), isWanted), csv)
+        : [],
   }
+}
+
+/** A layout for each list of columns that batches have: files under a prefix may differ. */
+function layoutsByColumns(
+  names: readonly string[],
+  layout: Layout,
+  wishes: Wishes,
+): (columns: readonly string[]) => Layout {
+  const layouts = new Map<string, Layout>([[names.join('\0'), layout]])
+  return (columns) => {
+    const key = columns.join('\0')
+    const found = layouts.get(key) ?? layOut(columns, wishes, false)
+    layouts.set(key, found)
+    return found
+  }
+}
+
+function narrow(
+  layout: Layout,
+  isWanted: (name: string) => boolean,
+): Pick<Layout, 'columns' | 'steps' | 'skipIfEmpty'> {
+  const wanted = layout.columns.map((name) => isWanted(name))
+  return {
+    columns: layout.columns.filter((_, i) => wanted[i]),
+    steps: layout.steps.filter((_, i) => wanted[i]),
+    skipIfEmpty: layout.skipIfEmpty,
+  }
+}
+
+function valuesOf(
+  batch: RowsBatch | CsvBatch,
+  layout: Pick<Layout, 'columns' | 'steps' | 'skipIfEmpty'>,
+  csv: CsvMeans | undefined,
+): ColumnValues[] {
+  const { columns, steps, skipIfEmpty } = layout
+  const positions = [...new Set([...steps.flatMap(({ from }) => from ?? []), ...skipIfEmpty])]
+  const read: readonly (readonly Value[])[] =
+    batch.form === 'csv'
+      ? (csv?.values(batch, positions) ?? [])
+      : positions.map((at) => batch.rows.map((row) => row[at]))
+  const column = (at: number): readonly Value[] => read[positions.indexOf(at)] ?? []
+  const tested = skipIfEmpty.map(column)
+  const all = Array.from({ length: tested.length === 0 ? 0 : rowCount(batch) }, (_, row) => row)
+  const left = all.filter((row) => !tested.some((other) => isEmpty(other[row])))
+  const kept = (values: readonly Value[]): readonly Value[] =>
+    tested.length === 0 ? values : left.map((row) => values[row])
+  // One value of a constant tells as much as many do.
+  const some = tested.length === 0 ? rowCount(batch) > 0 : left.length > 0
+  return steps.map(({ from, constant, rules }, i) => {
+    const own = from !== null ? kept(column(from)) : some ? [constant] : []
+    const changed = rules.length === 0 ? own : own.map((value) => rules.reduce((last, rule) => rule(last), value))
+    return { name: columns[i] ?? '', values: changed }
+  })
 }
 
 /** The mapping of a batch. @throws what the mapping objects to, with the name of the batch's file */
 export function applyMapping(mapping: Mapping, batch: Batch, url: string): Batch {
+  return placed(url, () => mapping.apply(batch))
+}
+
+/** What is done to a file's rows. @throws what it throws, with the name of the file */
+export function placed<T>(url: string, work: () => T): T {
   try {
-    return mapping.apply(batch)
+    return work()
   } catch (error) {
     throw error instanceof SluiceError ? error.at({ url }) : error
   }
@@ -139,7 +224,13 @@ function mapRows(batch: RowsBatch, layout: Layout): RowsBatch {
       filtered += 1
       continue
     }
-    rows.push(layout.steps.map((step, at) => mapValue(row, step, { place, column: layout.columns[at] ?? '' })))
+    const mapped = new Array<Value>(layout.steps.length)
+    for (const [at, step] of layout.steps.entries())
+      mapped[at] =
+        step.rules.length === 0 && step.from !== null
+          ? row[step.from]
+          : mapValue(row, step, { place, column: layout.columns[at] ?? '' })
+    rows.push(mapped)
     places.push(place)
   }
   return { ...batch, columns: layout.columns, rows, places, filtered }
@@ -186,7 +277,16 @@ function layOut(names: readonly string[], wishes: Wishes, strict: boolean): Layo
     const found = at(name)
     return found === undefined ? [] : [found]
   })
-  return { columns, steps, skipIfEmpty }
+  return { columns, steps, skipIfEmpty, plan: { columns, fields: steps.map(recordField), skipIfEmpty } }
+}
+
+/** Rules of text alone: who makes bytes of it is not asked for a plan. */
+function recordField({ from, constant, rules }: Step): RecordPlan['fields'][number] {
+  const change = (text: string): string => {
+    const value = rules.reduce<Value>((last, rule) => rule(last), text)
+    return typeof value === 'string' ? value : text
+  }
+  return { from, constant, change: rules.length === 0 ? null : change }
 }
 
 function addConstant(name: string, constant: string, layout: { columns: string[]; steps: Step[] }): void {
@@ -214,6 +314,11 @@ function checkNames(names: readonly string[], wishes: Wishes, columns: readonly 
     throw new SluiceError('SLUICE_USAGE', `two columns would be called "${twice}"`, {
       hint: 'mend --select, --rename or --set',
     })
+}
+
+/** The first name that more than one column has. */
+export function nameTwice(names: readonly string[]): string | undefined {
+  return names.find((name, i) => names.indexOf(name) !== i)
 }
 
 function renameWithoutCase(renames: ReadonlyMap<string, string>, name: string): string | undefined {
@@ -292,8 +397,3 @@ function withType(column: Column, wanted: string | undefined): Column {
 function isNeutral(name: string): name is NeutralType {
   return NEUTRAL_TYPES.some((own) => own === name)
 }
-/** The first name that more than one column has. */
-export function nameTwice(names: readonly string[]): string | undefined {
-  return names.find((name, i) => names.indexOf(name) !== i)
-}
-

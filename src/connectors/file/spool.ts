@@ -42,7 +42,7 @@ export class Spool {
   }
 
   /**
-   * Passes chunks on, and keeps them if they come to their end and fit. They must not be changed before the next one is asked for.
+   * Passes chunks on, and keeps them if they come to their end and fit.
    * `leastBytes`: what they are known to have, so that nothing is written that cannot fit.
    */
   async *keep(
@@ -57,12 +57,9 @@ export class Spool {
     let at: number | null = start
     try {
       for await (const chunk of chunks) {
-        const writing: Promise<number | null> = at === null ? Promise.resolve(null) : this.#write(file, chunk, at)
-        try {
-          yield chunk
-        } finally {
-          at = await writing
-        }
+        // Written before it is handed on: who takes a chunk may give its memory to the next.
+        if (at !== null) at = await this.#write(file, chunk, at)
+        yield chunk
       }
       if (at === null) return
       this.#kept.set(partition, { start, bytes: at - start })

@@ -2,12 +2,23 @@ import type { CsvBatch, CsvShape, RowPlace } from '../../core/batch.ts'
 import { LF, recordCursor } from './record-cursor.ts'
 import { countByte } from './scan.ts'
 
-/** Where the records of bytes that were written anew came from: 8 bytes a row, as long as the bytes themselves live. */
-const placesOf = new WeakMap<Uint8Array, Uint32Array>()
+/** Byte and line of each record, from the batch's start. `rows`: which of the batch's rows each is, from 0; absent where none was left out. */
+interface Places {
+  readonly places: Uint32Array
+  readonly rows?: Uint32Array | undefined
+}
 
-/** Notes for bytes that are not the input's own where each record was: byte and line, from the batch's start. */
-export function rememberPlaces(bytes: Uint8Array, places: Uint32Array): void {
-  placesOf.set(bytes, places)
+/** Where the records of bytes that were written anew came from: 8 or 12 bytes a row, as long as the bytes themselves live. */
+const placesOf = new WeakMap<Uint8Array, Places>()
+
+/** Notes for bytes that are not the input's own where each record was: byte and line, from the batch's start, and its row where some were left out. */
+export function rememberPlaces(bytes: Uint8Array, places: Uint32Array, rows?: Uint32Array): void {
+  placesOf.set(bytes, { places, rows })
+}
+
+/** Byte and line of each record, where the bytes are not the input's own. */
+export function placesIn(bytes: Uint8Array): Uint32Array | undefined {
+  return placesOf.get(bytes)?.places
 }
 
 /**
@@ -16,11 +27,11 @@ export function rememberPlaces(bytes: Uint8Array, places: Uint32Array): void {
  */
 export function locateRecord(batch: CsvBatch, index: number): RowPlace {
   const { start } = batch
-  const row = start.row + index + 1
-  const places = placesOf.get(batch.bytes)
-  if (places !== undefined) {
-    const byte = places[index * 2]
-    const line = places[index * 2 + 1]
+  const noted = placesOf.get(batch.bytes)
+  const row = start.row + (noted?.rows?.[index] ?? index) + 1
+  if (noted !== undefined) {
+    const byte = noted.places[index * 2]
+    const line = noted.places[index * 2 + 1]
     if (byte === undefined || line === undefined) return { row, line: batch.end.line + 1, byte: batch.end.byte }
     return { row, line: start.line + line + 1, byte: start.byte + byte }
   }

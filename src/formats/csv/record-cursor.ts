@@ -83,6 +83,11 @@ export class RecordCursor {
     return this.kinds[j] === ESCAPED ? this.content(j).toString('utf8') : this.bytes.toString('utf8', start, end)
   }
 
+  /** What stood between quotes in a range of the bytes, without its escapes, as text. */
+  unescaped(start: number, end: number): string {
+    return unescape(this.bytes.subarray(start, end), this.#quote, this.#escape).toString('utf8')
+  }
+
   /** Field j, its own bytes: without quotes and escapes. A view where nothing had to be taken out. */
   content(j: number): Buffer {
     const raw = this.bytes.subarray(this.starts[j] ?? 0, this.ends[j] ?? 0)

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import type { Position } from '../../core/job.ts'
 import { firstInvalid } from './csv-head.ts'
 import type { CsvDialect } from './dialect.ts'
+import { fieldCountFault } from './field-count.ts'
 import { PLAIN, RecordCursor } from './record-cursor.ts'
 import { countByte } from './scan.ts'
 
@@ -140,11 +141,10 @@ export class RecordFeed {
     const { cursor } = this
     const { ragged } = this.#file.dialect
     if (ragged === (cursor.count < width ? 'fill' : 'trim')) return
-    const missing = cursor.count < width ? this.#file.columns[cursor.count] : undefined
-    const message = `${cursor.count} ${cursor.count === 1 ? 'field' : 'fields'} where the file has ${width} ${width === 1 ? 'column' : 'columns'}`
+    const { message, column } = fieldCountFault(cursor.count, this.#file.columns)
     throw this.#error('SLUICE_CSV_FIELD_COUNT', message, {
       at: cursor.start,
-      ...(missing === undefined ? {} : { column: missing }),
+      ...(column === undefined ? {} : { column }),
     })
   }
 

@@ -107,3 +107,42 @@ describe('ExtentBuilder', () => {
     expect(build(batches, { targetBytes: 1000, exact: false })[0]?.extent).toMatchObject({ rows: 2, filtered: 3 })
   })
 })
+
+describe('rows that a mapping left out', () => {
+  /** A batch of CSV with so many rows left of ten. */
+  const written = (from: number, rows: number): Batch => ({
+    form: 'csv',
+    bytes: Buffer.from('x\n'.repeat(rows)),
+    rows,
+    columns: ['name'],
+    csv: { delimiter: ',', quote: '"', escape: '"' },
+    quoted: false,
+    filtered: 10 - rows,
+    sourceBytes: 100,
+    start: memoryPosition(from),
+    end: memoryPosition(from + 10),
+    mayEnd: true,
+  })
+
+  it('count as read, by the bytes that they had; a batch without rows is not dealt', () => {
+    const extents = build([written(0, 4), written(10, 0), written(20, 0), written(30, 10)], {
+      targetBytes: 200,
+      exact: false,
+    })
+    expect(extents.map(({ extent: { rows, filtered, bytes } }) => [rows, filtered, bytes])).toEqual([
+      [4, 16, 200],
+      [10, 10, 200],
+    ])
+    expect(extents.map(({ batches }) => batches.length)).toEqual([1, 1])
+    expect(extents.map(({ extent }) => [extent.start.row, extent.end.row])).toEqual([
+      [0, 20],
+      [20, 40],
+    ])
+  })
+
+  it('are all that an extent may be of', () => {
+    const [extent] = build([written(0, 0), written(10, 0)], { targetBytes: 1000, exact: false, last: false })
+    expect(extent?.batches).toEqual([])
+    expect(extent?.extent).toMatchObject({ rows: 0, filtered: 20, start: memoryPosition(0), end: memoryPosition(20) })
+  })
+})
