@@ -2,7 +2,7 @@ import type { ColumnType, ColumnVector } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { DecimalReader, numericBytes, numericText } from './binary-numeric.ts'
 import { bitmapBytes, grown, trimmed, trimmedOffsets, validityOf } from './column-memory.ts'
-import type { StagedColumn } from './column-staging.ts'
+import type { StagedColumn, StagedSource } from './column-staging.ts'
 import { EPOCH_DAYS, FIRST_DATE, LAST_DATE, dateText, timestampText } from './special-values.ts'
 
 /** Bytes that came, and the same for reading numbers. One object for all chunks: the engine sees one shape. */
@@ -197,10 +197,10 @@ export class ColumnBuffer {
   }
 
   /** Values that the kernel took apart; those that are missing are marked afterwards. Room was reserved. @throws as `append` does */
-  appendStaged(staged: StagedColumn, rows: number): void {
+  appendStaged(staged: StagedColumn, rows: number, origin: StagedSource): void {
     const at = this.#length
     const { bytes, valuesAt } = staged
-    if (this.#op >= DECIMAL) return this.#appendPlaces(staged, rows)
+    if (this.#op >= DECIMAL) return this.#appendPlaces(staged, rows, origin)
     if (this.#op === BYTES) this.#appendTexts(staged, rows)
     else if (this.#op === BOOL) {
       for (let i = 0; i < rows; i += 1)
@@ -233,12 +233,12 @@ export class ColumnBuffer {
   }
 
   /** Values that are taken from where they lie; at 0 there is none. */
-  #appendPlaces({ words, valuesAt, source, sourceFrom }: StagedColumn, rows: number): void {
+  #appendPlaces({ words, valuesAt }: StagedColumn, rows: number, { source, from: begin }: StagedSource): void {
     const first = valuesAt / 4
     for (let i = 0; i < rows; i += 1) {
       const from = words[first + 2 * i] ?? 0
       if (from === 0) this.appendNull()
-      else this.append(source, sourceFrom + from, words[first + 2 * i + 1] ?? 0)
+      else this.append(source, begin + from, words[first + 2 * i + 1] ?? 0)
     }
   }
 

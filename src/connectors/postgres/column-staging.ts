@@ -50,9 +50,12 @@ export interface StagedColumn {
   /** Where values begin; for texts, where offsets begin too: one more than rows. Bytes from the memory's begin. */
   readonly valuesAt: number
   readonly offsetsAt: number
-  /** Where values lie that were not taken apart: in the messages, which the kernel had from `sourceFrom` on. */
+}
+
+/** Where values lie that were not taken apart: in the messages, which the kernel had from `from` on. */
+export interface StagedSource {
   readonly source: ByteSource
-  readonly sourceFrom: number
+  readonly from: number
 }
 
 interface Room {
@@ -73,7 +76,7 @@ export class ColumnStaging {
   readonly #rows: number
   readonly #bytes: Uint8Array
   readonly #words: Int32Array
-  readonly #places: readonly { readonly valuesAt: number; readonly offsetsAt: number }[]
+  readonly #staged: readonly StagedColumn[]
   #loaded: Uint8Array | null = null
   /** The part of it that the kernel has. */
   #from = 0
@@ -98,18 +101,20 @@ export class ColumnStaging {
       at += 16 * Math.ceil((bytes + SLACK_BYTES) / 16)
       return begin
     }
-    this.#places = columns.map((column) => ({
+    const places = columns.map((column) => ({
       valuesAt: take(column.isText ? textBytes : this.#rows * stagedWidth(column)),
       offsetsAt: column.isText ? take((this.#rows + 1) * 4) : 0,
     }))
     const { memory } = this.#kernel
     memory.grow(Math.ceil(at / PAGE_BYTES) - 1)
-    this.#bytes = new Uint8Array(memory.buffer)
-    this.#words = new Int32Array(memory.buffer)
+    const [bytes, words] = [new Uint8Array(memory.buffer), new Int32Array(memory.buffer)]
+    this.#bytes = bytes
+    this.#words = words
+    this.#staged = places.map(({ valuesAt, offsetsAt }) => ({ bytes, words, valuesAt, offsetsAt }))
     for (const [i, column] of columns.entries()) {
-      const { valuesAt = 0, offsetsAt = 0 } = this.#places[i] ?? {}
+      const { valuesAt = 0, offsetsAt = 0 } = places[i] ?? {}
       const size = column.isText ? textBytes : stagedWidth(column)
-      this.#words.set([Math.min(column.op, PLACE), valuesAt, offsetsAt, size], (COLUMNS_AT + i * ENTRY_BYTES) / 4)
+      words.set([Math.min(column.op, PLACE), valuesAt, offsetsAt, size], (COLUMNS_AT + i * ENTRY_BYTES) / 4)
     }
   }
 
@@ -137,12 +142,13 @@ export class ColumnStaging {
   hand(source: ByteSource, first: number): void {
     const { rows } = this
     const nulls = this.#kernel.nulls()
-    for (const [i, column] of this.#columns.entries()) {
-      const place = this.#places[i]
-      if (place === undefined) continue
+    const origin: StagedSource = { source, from: this.#from }
+    for (const [i, staged] of this.#staged.entries()) {
+      const column = this.#columns[i]
+      if (column === undefined) continue
       const before = column.length
       try {
-        column.appendStaged({ ...place, bytes: this.#bytes, words: this.#words, source, sourceFrom: this.#from }, rows)
+        column.appendStaged(staged, rows, origin)
       } catch (error) {
         throw toSluiceError(error).at({ row: first + column.length - before })
       }

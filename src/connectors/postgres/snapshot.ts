@@ -101,18 +101,18 @@ export class Snapshot {
     await this.main.close()
   }
 
+  /** Few round trips: as much at once as can be told apart by its error. */
   async #join(reader: PgConnection): Promise<void> {
     const check = `SET client_connection_check_interval = ${CONNECTION_CHECK_MS}`
     // Not every system can do that; then a statement that gives no rows ends only when it does.
     if (reader.version >= HAS_CONNECTION_CHECK) await reader.query(check).catch(() => undefined)
-    await reader.query([...sessionSql(reader.version), BEGIN].join('; '))
+    const takeOver = `SET TRANSACTION SNAPSHOT ${quoteLiteral(this.#id)}`
     try {
-      await reader.query(`SET TRANSACTION SNAPSHOT ${quoteLiteral(this.#id)}`)
+      await reader.query([...sessionSql(reader.version), BEGIN, takeOver, ...localSql(this.#options)].join('; '))
     } catch (error) {
       if (NO_SNAPSHOT_STATES.includes(sqlState(error))) throw snapshotLost(this.#target, error)
       throw error
     }
-    await reader.query(localSql(this.#options).join('; '))
     if (this.#readerSql !== null) await reader.query(this.#readerSql)
   }
 
