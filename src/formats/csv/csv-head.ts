@@ -126,22 +126,19 @@ class HeadReader {
     this.#bytes = await gatherer.gather(wanted, have + 1 + (have >> 2))
   }
 
-  /** By the first line end outside quotes; before skipped lines quotes mean nothing. */
+  /** By the first line end outside quotes of the rows; where none of them ends, by that of the skipped lines. */
   async #findLineEnd(gatherer: BlockGatherer): Promise<FileLineEnd> {
-    const quote = this.#dialect.skipLines > 0 ? -1 : this.#dialect.quote
+    const { quote } = this.#dialect
     const escape = this.#dialect.escape === quote ? -1 : this.#dialect.escape
     // Looking further than the longest row that is allowed would take a file of short rows for one long row.
     const window = Math.min(LINE_END_WINDOW_BYTES, this.#dialect.maxRowBytes)
+    const skipped = await this.#pastLines(gatherer, window)
     let inside = false
     let escaped = false
     let lastCr = -1
     let anyCr = false
-    for (let i = this.#at; i < window; i += 1) {
-      if (i >= this.#bytes.byteLength) {
-        if (gatherer.ended) break
-        await this.#more(gatherer)
-        if (i >= this.#bytes.byteLength) break
-      }
+    for (let i = skipped.end; i < window; i += 1) {
+      if (i >= this.#bytes.byteLength && !(await this.#has(i, gatherer))) break
       const byte = this.#bytes[i]
       const wasEscaped = escaped && (byte === quote || byte === escape)
       escaped = false
@@ -155,7 +152,32 @@ class HeadReader {
         anyCr = true
       }
     }
-    return anyCr ? 'cr' : 'lf'
+    return skipped.lineEnd ?? (anyCr ? 'cr' : 'lf')
+  }
+
+  /** Where the lines that are skipped end, whatever ends each, for quotes mean nothing in them; and what does: a lone CR may be data where an LF is, too. */
+  async #pastLines(
+    gatherer: BlockGatherer,
+    window: number,
+  ): Promise<{ readonly end: number; readonly lineEnd: FileLineEnd | null }> {
+    let [left, lineEnd]: [number, FileLineEnd | null] = [this.#dialect.skipLines, null]
+    let i = this.#at
+    for (; left > 0 && i < window; i += 1) {
+      if (i >= this.#bytes.byteLength && !(await this.#has(i, gatherer))) break
+      const byte = this.#bytes[i]
+      if (byte !== LF && byte !== CR) continue
+      left -= 1
+      const isPair = byte === CR && (await this.#has(i + 1, gatherer)) && this.#bytes[i + 1] === LF
+      if (lineEnd === null || lineEnd === 'cr') lineEnd = isPair ? 'crlf' : byte === LF ? 'lf' : 'cr'
+      if (isPair) i += 1
+    }
+    return { end: i, lineEnd }
+  }
+
+  /** Whether there is such a byte; reads on until it is there. */
+  async #has(i: number, gatherer: BlockGatherer): Promise<boolean> {
+    if (i >= this.#bytes.byteLength && !gatherer.ended) await this.#more(gatherer)
+    return i < this.#bytes.byteLength
   }
 
   get #lineEndByte(): number {

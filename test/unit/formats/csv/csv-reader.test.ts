@@ -118,6 +118,30 @@ describe('lines', () => {
     expect(head.columns).toEqual([{ name: 'a' }, { name: 'b' }])
     expect(head.first).toEqual({ byte: 19, row: 0, line: 3 })
   })
+
+  it.each([
+    [
+      'a lone CR ends them, and a value has an LF',
+      'report\ra,b\r1,"x\ny"\r2,z\r',
+      [
+        ['1', 'x\ny'],
+        ['2', 'z'],
+      ],
+    ],
+    [
+      'an LF ends them, and a lone CR is in them',
+      're\rport\na,b\n1,x\n2,z\n',
+      [
+        ['1', 'x'],
+        ['2', 'z'],
+      ],
+    ],
+    ['CRLF ends them, and a lone CR is in a value', 'report\r\na,b\r\n1,"x\ry"\r\n', [['1', 'x\ry']]],
+    ['a lone CR ends them, and nothing ends the rest', 'report\ra,b', []],
+  ])('skipped lines: %s', async (_, text, wanted) => {
+    expect(await rows(text, { skipLines: 1 })).toEqual(wanted)
+    expect((await read(text, { skipLines: 1 })).head.columns).toEqual([{ name: 'a' }, { name: 'b' }])
+  })
 })
 
 describe('header', () => {
