@@ -56,7 +56,7 @@ export function translateNetworkError(error: unknown, url: string, placeUrl: str
     return fail('SLUICE_NETWORK', `the connection to ${host} stalled: ${inWords(code)}`)
   }
   if (BROKEN.has(code)) return fail('SLUICE_NETWORK', `the connection to ${host} broke: ${inWords(code)}`)
-  if (TLS.test(code)) return fail('SLUICE_TLS', `no secure connection to ${host}: ${messageOf(error)}`, TLS_HINT)
+  if (TLS.test(code)) return fail('SLUICE_TLS', `no secure connection to ${host}: ${tlsReason(error)}`, TLS_HINT)
   if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return fail('SLUICE_PROTOCOL', `${host} does not answer in HTTP (${code})`)
   }
@@ -97,6 +97,16 @@ function inWords(code: string): string {
     default:
       return code
   }
+}
+
+/** OpenSSL's own words, without its files and numbers: `…:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:…`. */
+function tlsReason(error: unknown): string {
+  const message = messageOf(error)
+  const reason = /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1]
+  if (reason === undefined) return message
+  return /^(?:wrong version number|packet length too long|http request)$/.test(reason)
+    ? `it does not answer in TLS (${reason})`
+    : reason
 }
 
 function messageOf(error: unknown): string {

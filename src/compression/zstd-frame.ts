@@ -2,6 +2,15 @@ const MAGIC = 0xfd2fb528
 const DICTIONARY_ID_BYTES = [0, 1, 2, 4] as const
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8] as const
 
+/** libzstd's default bound (ZSTD_WINDOWLOG_LIMIT_DEFAULT, 27): what a frame may make its reader hold. */
+const LARGEST_WINDOW_BYTES = 128 * 1024 * 1024
+
+/** RFC 8878, 3.1.1.1.2 */
+function windowBytes(descriptor: number): number {
+  const base = 2 ** (10 + (descriptor >> 3))
+  return base + (base / 8) * (descriptor & 7)
+}
+
 /**
  * Finds where a zstd frame ends without decoding it (RFC 8878, 3.1.1): frame header, block headers, checksum. So that a decoder can be
  * given one frame exactly, and a cut or what follows the frame is seen whatever the decoder makes of it.
@@ -47,8 +56,10 @@ export class ZstdFrameScanner {
 
   #advance(): void {
     if (this.#stage === 'magic') this.#startHeader()
-    else if (this.#stage === 'header') this.#expectBlock()
-    else this.#passBlock()
+    else if (this.#stage === 'header') {
+      this.#checkHeader()
+      this.#expectBlock()
+    } else this.#passBlock()
   }
 
   #startHeader(): void {
@@ -62,6 +73,28 @@ export class ZstdFrameScanner {
     this.#need = 5 + (single ? 0 : 1) + (DICTIONARY_ID_BYTES[descriptor & 3] ?? 0) + contentSize
     this.#stage = 'header'
     if (this.#need === this.#have) this.#expectBlock()
+  }
+
+  /** What the decoder would refuse as if it were corrupt: a dictionary that is not ours, and a window that is past its bound. */
+  #checkHeader(): void {
+    const descriptor = this.#small[4] ?? 0
+    const single = (descriptor & 0x20) !== 0
+    const dictionaryBytes = DICTIONARY_ID_BYTES[descriptor & 3] ?? 0
+    const dictionaryAt = single ? 5 : 6
+    const dictionary = dictionaryBytes === 0 ? 0 : this.#small.readUIntLE(dictionaryAt, dictionaryBytes)
+    if (dictionary !== 0)
+      throw new Error(`zstd data made with a dictionary (id ${dictionary}), which sluice does not have`)
+    const window = single ? this.#contentSize(dictionaryAt + dictionaryBytes) : windowBytes(this.#small[5] ?? 0)
+    if (window > LARGEST_WINDOW_BYTES)
+      throw new Error(
+        `zstd data whose window is ${window} bytes (zstd --long), and ${LARGEST_WINDOW_BYTES} are the most that is read`,
+      )
+  }
+
+  #contentSize(at: number): number {
+    const bytes = this.#need - at
+    if (bytes === 8) return Number(this.#small.readBigUInt64LE(at))
+    return this.#small.readUIntLE(at, bytes) + (bytes === 2 ? 256 : 0)
   }
 
   #expectBlock(): void {

@@ -54,7 +54,7 @@ const BY_STATE: Readonly<Record<string, Meaning>> = {
   '428C9': { code: 'SLUICE_COLUMN_GENERATED' },
   '42501': { code: 'SLUICE_ACCESS_DENIED' },
   '42703': { code: 'SLUICE_COLUMN_MISSING' },
-  '42704': { code: 'SLUICE_NOT_FOUND' },
+  '42704': { code: 'SLUICE_NOT_FOUND', hint: 'no type, role or setting has this name: check its spelling' },
   '42710': { code: 'SLUICE_EXISTS' },
   '42883': { code: 'SLUICE_SQL' },
   '42P01': { code: 'SLUICE_NOT_FOUND' },

@@ -4,7 +4,7 @@ import type { Abortable, ObjectInfo, Reporter } from '../../core/ports.ts'
 import { redactUrl } from '../../core/redact.ts'
 import { retry, type RetryPolicy } from '../../core/retry.ts'
 import type { HttpRequests } from './http-requests.ts'
-import { contentLength, parseContentRange, pinOf } from './pin.ts'
+import { contentCoding, contentLength, parseContentRange, pinOf } from './pin.ts'
 import { statusError } from './status.ts'
 
 /** What the parts of the HTTP store share. */
@@ -27,11 +27,12 @@ interface Found {
  * Asks for one byte by GET: what HEAD would say, and whether ranges work in truth, also where HEAD is refused (presigned URLs allow the one
  * method they were signed for). A server without ranges begins to send the whole file; that connection is closed.
  *
- * @throws what HttpRequests.send throws
+ * @throws what HttpRequests.send throws; SLUICE_COMPRESSION
  */
 export async function headHttp(context: HttpContext, key: string, o: Abortable): Promise<ObjectInfo> {
   const { response, size, ranged } = await retry(() => probe(context, key, o), policyOf(context, o))
   const { headers } = response
+  checkCoding(context, headers, key)
   const etag = pinOf(headers, size)
   const modifiedMs = Date.parse(headers['last-modified'] ?? '')
   return {
@@ -45,6 +46,30 @@ export async function headHttp(context: HttpContext, key: string, o: Abortable):
     replayable: etag !== null,
     contentType: headers['content-type'],
   }
+}
+
+/** Codings whose bytes tell what they are (magic numbers). */
+const TELLING_CODINGS = new Set(['gzip', 'x-gzip', 'zstd'])
+
+/**
+ * We ask for the file as it is; some servers have nothing but its compressed form. That is read where it can be told from its bytes, and
+ * whoever copies bytes is told that they are those of the compressed form.
+ */
+function checkCoding(context: HttpContext, headers: HttpResponse['headers'], key: string): void {
+  const coding = contentCoding(headers)
+  if (coding === null) return
+  const url = redactUrl(key)
+  if (!TELLING_CODINGS.has(coding))
+    throw new SluiceError(
+      'SLUICE_COMPRESSION',
+      `the server sends it compressed (Content-Encoding: ${coding}), which sluice does not read`,
+      {
+        where: { url },
+        hint: 'download it by curl --compressed, and take that file',
+      },
+    )
+  if (!/\.(?:gz|gzip|tgz|zst|zstd)$/i.test(new URL(key).pathname))
+    context.reporter.warn(`${url} comes compressed (Content-Encoding: ${coding}); bytes are copied as they come`)
 }
 
 /** Retries are told to the reporter. */

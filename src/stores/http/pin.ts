@@ -62,6 +62,12 @@ function strongEtag(header: string | undefined): string | null {
 }
 
 function codingOf(headers: Headers): string {
+  const coding = contentCoding(headers)
+  return coding === null ? '' : `;encoding:${coding}`
+}
+
+/** The content coding that the server sent, in lower case; null for none. */
+export function contentCoding(headers: Headers): string | null {
   const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
-  return coding === '' || coding === 'identity' ? '' : `;encoding:${coding}`
+  return coding === '' || coding === 'identity' ? null : coding
 }

@@ -26,7 +26,9 @@ export function redirected(from: Target, location: string | undefined, shownUrl:
   const where = { url: shownUrl }
   const url = location === undefined ? null : parseUrl(location, from.url)
   if (url === null || !isHttp(url)) {
-    throw new SluiceError('SLUICE_PROTOCOL', 'the server redirects without saying where to', { where })
+    const goal =
+      location === undefined ? 'without saying where to' : `to what is no http or https URL (${shown(url, location)})`
+    throw new SluiceError('SLUICE_PROTOCOL', `the server redirects ${goal}`, { where })
   }
   if (from.url.protocol === 'https:' && url.protocol === 'http:') {
     throw new SluiceError(
@@ -41,6 +43,11 @@ export function redirected(from: Target, location: string | undefined, shownUrl:
   const target = targetOf(url)
   if (target.authorization !== null || url.origin !== from.url.origin) return target
   return { ...target, authorization: from.authorization }
+}
+
+/** A goal of a redirect for people: its scheme and host, since the rest may hold a secret. */
+function shown(url: URL | null, location: string): string {
+  return url === null ? (/^[a-z]+:\/{0,2}/i.exec(location)?.[0] ?? 'no URL') : `${url.protocol}//${url.host}`
 }
 
 function targetOf(from: URL): Target {

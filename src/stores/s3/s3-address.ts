@@ -54,7 +54,7 @@ export function parseEndpoint(endpoint: string | undefined): URL | null {
   }
 }
 
-/** Where a request goes: origin (scheme, host, port) and encoded path. */
+/** Where a request goes: origin (scheme, host, port) and encoded path. @throws SLUICE_USAGE where the bucket cannot be part of the host */
 export function locate(
   place: S3Place,
   target: { readonly endpoint: URL | null; readonly region: string; readonly pathStyle: PathStyle },
@@ -66,8 +66,17 @@ export function locate(
     const path = `${basePath}/${encodeKey(place.bucket)}${place.key === undefined ? '' : `/${key}`}`
     return { origin: base.origin, host: base.host, path }
   }
+  requireHostName(place.bucket, base)
   const host = `${place.bucket}.${base.host}`
   return { origin: `${base.protocol}//${host}`, host, path: `${basePath}/${key}` }
+}
+
+function requireHostName(bucket: string, base: URL): void {
+  const isName = isIP(base.hostname.replace(/^\[|\]$/g, '')) === 0
+  if (isName && /^[a-z0-9][a-z0-9._-]*$/i.test(bucket)) return
+  throw new SluiceError('SLUICE_USAGE', `${bucket}.${base.host} is no name of a host, as --path-style never wants it`, {
+    hint: 'leave it out, or say --path-style always',
+  })
 }
 
 /** AWS's regional endpoint (AWS General Reference, "Amazon S3 endpoints and quotas"). */

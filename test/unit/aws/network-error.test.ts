@@ -30,6 +30,22 @@ describe('translateNetworkError', () => {
     expect(error.where.url).toBe('http://127.0.0.1:9000/b/k')
   })
 
+  it("has OpenSSL's reason without its files and numbers", () => {
+    const raw = (reason: string): Error =>
+      Object.assign(
+        new Error(
+          `write EPROTO 80DC82E2EB7F0000:error:0A00010B:SSL routines:ssl3_get_record:${reason}:../deps/openssl/ssl3_record.c:350:\n`,
+        ),
+        { code: 'EPROTO' },
+      )
+    expect(translateNetworkError(raw('wrong version number'), 'https://h:9000/').message).toBe(
+      'no secure connection to h:9000: it does not answer in TLS (wrong version number)',
+    )
+    expect(translateNetworkError(raw('tlsv1 alert protocol version'), 'https://h/').message).toBe(
+      'no secure connection to h: tlsv1 alert protocol version',
+    )
+  })
+
   it('looks into one attempt an address, and into causes', () => {
     expect(translateNetworkError(new AggregateError([new Error('x'), coded('ECONNREFUSED')]), 'http://h').code).toBe(
       'SLUICE_UNREACHABLE',

@@ -186,6 +186,20 @@ describe('gzip headers', () => {
 })
 
 describe('zstd frames', () => {
+  it('names a dictionary and a window that are not read, instead of calling the data corrupt', async () => {
+    const rest = Buffer.from([0x01, 0, 0])
+    const frame = (...header: number[]): Buffer =>
+      Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, ...header]), rest])
+    const dictionary = await fails('zstd', frame(0x02, 0x00, 0x39, 0x30))
+    expect(dictionary.message).toContain('made with a dictionary (id 12345)')
+    expect((await fails('zstd', frame(0x02, 0x00, 0x39, 0x30), 1)).message).toBe(dictionary.message)
+    const window = await fails('zstd', frame(0x00, 20 << 3))
+    expect(window.message).toContain('window is 1073741824 bytes (zstd --long)')
+    expect((await fails('zstd', frame(0xa0, 0, 0, 0, 0x40))).message).toContain('window is 1073741824 bytes')
+    for (const error of [dictionary, window]) expect(error.message).not.toContain('corrupt')
+    expect(await collect(decompress('zstd', inChunks(frame(0x00, 17 << 3), 9), place()))).toHaveLength(0)
+  })
+
   it('passes over skippable frames anywhere', async () => {
     const bytes = Buffer.concat([skippable(300), rawFrame(TEXT), skippable(0), rawFrame(TEXT), skippable(5)])
     for (const chunkBytes of [1, 11, 4096]) {

@@ -11,10 +11,12 @@ const BYTES = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7 + (n 
 let server: MisbehavingHttp
 let store: Store
 let retries: { throttled: boolean }[]
+let warnings: string[]
 
 beforeEach(async () => {
   server = await startMisbehavingHttp()
   retries = []
+  warnings = []
   store = openStore(3000)
 })
 
@@ -27,7 +29,7 @@ function openStore(retryForMs: number, stallTimeoutMs = 30_000): Store {
   return createHttpStore({
     retryForMs,
     stallTimeoutMs,
-    reporter: { warn: () => undefined, retried: (reason) => retries.push(reason) },
+    reporter: { warn: (message) => warnings.push(message), retried: (reason) => retries.push(reason) },
   })
 }
 
@@ -342,6 +344,17 @@ describe('http store: pins', () => {
     serve({ etag: '"same"', bytes: BYTES.subarray(0, 40_000) })
     expect((await errorOf(readAll(info, { start: 50_000, end: 60_000 }))).code).toBe('SLUICE_SOURCE_CHANGED')
     expect((await errorOf(readAll(info))).code).toBe('SLUICE_SOURCE_CHANGED')
+  })
+
+  it('refuses a content coding that cannot be told from its bytes, and tells of one that can', async () => {
+    const error = await errorOf(store.head(serve({ contentEncoding: 'br' }), o))
+    expect(error).toMatchObject({ code: 'SLUICE_COMPRESSION', hint: expect.stringContaining('curl --compressed') })
+    expect(error.message).toContain('Content-Encoding: br')
+    expect(warnings).toEqual([])
+    await store.head(serve({ contentEncoding: 'gzip' }), o)
+    expect(warnings).toEqual([expect.stringContaining('/a.csv comes compressed (Content-Encoding: gzip)')])
+    await store.head(server.file('/a.csv.gz', { bytes: BYTES, contentEncoding: 'gzip' }), o)
+    expect(warnings).toHaveLength(1)
   })
 
   it('asks for no content coding, and pins one that comes nevertheless', async () => {

@@ -17,6 +17,23 @@ describe('HTTP targets', () => {
     expect(follow).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') as string }))
   })
 
+  it('says where a redirect leads that is not followed, without its path', () => {
+    const from = parseTarget('https://host/a')
+    const message = (location: string | undefined): unknown => {
+      try {
+        return redirected(from, location, 'https://host/a')
+      } catch (error) {
+        return error instanceof Error ? error.message : error
+      }
+    }
+    expect(message(undefined)).toBe('the server redirects without saying where to')
+    expect(message('ftp://me:secret@other/secret')).toBe(
+      'the server redirects to what is no http or https URL (ftp://other)',
+    )
+    expect(message('file:///etc/secret')).toBe('the server redirects to what is no http or https URL (file://)')
+    expect(message('http://')).toBe('the server redirects to what is no http or https URL (http://)')
+  })
+
   it('keeps credentials within the origin only', () => {
     const from = parseTarget('https://me:pw@host/a')
     expect(from.authorization).toBe(`Basic ${Buffer.from('me:pw').toString('base64')}`)

@@ -37,6 +37,16 @@ describe('locate', () => {
     expect(got).toBe(wanted)
   })
 
+  it.each([
+    ['http://127.0.0.1:9000', 'bucket'],
+    ['http://[::1]:9000', 'bucket'],
+    ['http://minio.example', 'no host'],
+  ])('refuses %s without path style for the bucket "%s"', (endpoint, bucket) => {
+    expect(() => at(bucket, { endpoint, pathStyle: 'never' })).toThrow(
+      expect.objectContaining({ code: 'SLUICE_USAGE', hint: expect.stringContaining('--path-style always') }),
+    )
+  })
+
   it('has no key for the bucket itself', () => {
     const target = { endpoint: null, region: 'us-east-1', pathStyle: 'auto' as const }
     expect(locate({ bucket: 'b12' }, target).path).toBe('/')
