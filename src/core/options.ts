@@ -98,6 +98,16 @@ export interface CopyOptions {
   readonly glob?: boolean
 }
 
+/** No piece of a file may be more than such a part of `maxFileSize`, so that files come close to it and not past it. */
+const PIECES_PER_FILE = 8
+const LEAST_PIECE_BYTES = 16 * 1024
+
+/** Bytes that a piece of an output file may have, before it is written in its format, where `maxFileSize` asks for small ones; `usual` where not. */
+export function pieceBytes(options: Pick<CopyOptions, 'maxFileSize'>, usual: number): number {
+  const share = Math.floor((options.maxFileSize ?? Number.POSITIVE_INFINITY) / PIECES_PER_FILE)
+  return Math.min(usual, Math.max(LEAST_PIECE_BYTES, share))
+}
+
 /** The outside world, handed in by the caller: the library itself reads no environment. */
 export type Environment = Readonly<Record<string, string | undefined>>
 

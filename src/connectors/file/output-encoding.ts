@@ -1,6 +1,7 @@
 import { rowCount } from '../../core/batch.ts'
 import type { Batch, BatchForm, CsvBatch, RowsBatch } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
+import { pieceBytes } from '../../core/options.ts'
 import type { CopyOptions } from '../../core/options.ts'
 import type { CompressionName, FormatEncoder, FormatName } from '../../core/ports.ts'
 import type { Schema } from '../../core/schema.ts'
@@ -12,7 +13,8 @@ import { openEncoder } from './file-format.ts'
 
 /** A piece of a file that was made by itself: bytes as they are, a compressed block, a row group. */
 export type EncodedPiece =
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** `rows`: whole rows, so many, which may go into a file of their own; null where they may not. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly rows: number | null }
   | { readonly kind: 'block'; readonly block: CompressedBlock }
   | { readonly kind: 'group'; readonly group: ParquetGroup }
 
@@ -73,7 +75,7 @@ export function rawEncoding(): OutputEncoding {
       return {
         write: (batch) => {
           if (batch.form !== 'bytes') throw new SluiceError('SLUICE_INTERNAL', 'rows where plain bytes were due')
-          pieces.push({ kind: 'bytes', bytes: batch.bytes })
+          pieces.push({ kind: 'bytes', bytes: batch.bytes, rows: null })
           return Promise.resolve()
         },
         take: () => {
@@ -133,13 +135,18 @@ class TextEncoding implements OutputEncoding {
   openLane(): LaneEncoder {
     let encoder: Promise<FormatEncoder> | null = null
     const gather = this.#blocks === null ? plainPieces() : blockPieces(this.#blocks)
+    let rowBytes: number | null = null
     return {
       write: async (batch) => {
         if (rowCount(batch) === 0) return
         encoder ??= this.#openEncoder(batch)
         const fixed = hasFixedColumns(this.#request.format) && (batch.form === 'csv' || batch.form === 'rows')
-        const bytes = (await encoder).encode(fixed ? alignColumns(batch, this.#columns) : batch)
-        if (bytes.byteLength > 0) gather.add(bytes)
+        const aligned = fixed ? alignColumns(batch, this.#columns) : batch
+        for (const piece of divided(aligned, this.#request.options, rowBytes)) {
+          const [bytes, rows] = [(await encoder).encode(piece), rowCount(piece)]
+          rowBytes = bytes.byteLength / rows
+          if (bytes.byteLength > 0) gather.add(bytes, rows)
+        }
       },
       take: () => gather.take(),
     }
@@ -180,15 +187,25 @@ class TextEncoding implements OutputEncoding {
   }
 }
 
+/** Rows in pieces that a file of `--max-file-size` has room for several of. `rowBytes`: how long rows became so far. */
+function* divided(batch: Batch, options: CopyOptions, rowBytes: number | null): Generator<Batch> {
+  if (options.maxFileSize === undefined || batch.form !== 'rows') return yield batch
+  const { rows, places, sourceBytes } = batch
+  const known = rowBytes ?? (2 * sourceBytes) / Math.max(1, rows.length)
+  const most = Math.max(1, Math.floor(pieceBytes(options, Number.POSITIVE_INFINITY) / Math.max(1, known)))
+  for (let at = 0; at < rows.length; at += most)
+    yield { ...batch, rows: rows.slice(at, at + most), places: places.slice(at, at + most) }
+}
+
 interface Gathering {
-  add(bytes: Uint8Array): void
+  add(bytes: Uint8Array, rows: number): void
   take(): Promise<readonly EncodedPiece[]>
 }
 
 function plainPieces(): Gathering {
   let pieces: EncodedPiece[] = []
   return {
-    add: (bytes) => pieces.push({ kind: 'bytes', bytes }),
+    add: (bytes, rows) => pieces.push({ kind: 'bytes', bytes, rows }),
     take: () => {
       const taken = pieces
       pieces = []

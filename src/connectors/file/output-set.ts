@@ -100,7 +100,7 @@ export class OutputSet {
     return this.#slots.get(this.#plan?.names.perPartition === true ? partition : ALL)?.skipped ?? false
   }
 
-  /** Appends what an extent became, undivided; resolves with the bytes that were written, once there is room for more. */
+  /** Appends what an extent became, undivided where its pieces are not whole rows; resolves with the bytes that were written, once there is room for more. */
   append(partition: string, made: { pieces: readonly EncodedPiece[]; rows: number }, o: Abortable): Promise<number> {
     const slot = this.#slot(partition)
     return inTurn(slot, () => this.#append(slot, made, o))
@@ -192,7 +192,18 @@ export class OutputSet {
 
   async #append(slot: Slot, made: { pieces: readonly EncodedPiece[]; rows: number }, o: Abortable): Promise<number> {
     if (slot.closed) throw new SluiceError('SLUICE_INTERNAL', 'more of a partition that had ended')
-    if (made.pieces.length === 0) return 0
+    const apart = this.#plan?.maxFileBytes === null ? null : piecesApart(made.pieces)
+    let bytes = 0
+    for (const one of apart ?? [made]) if (one.pieces.length > 0) bytes += await this.#appendWhole(slot, one, o)
+    return bytes
+  }
+
+  /** Into one file. */
+  async #appendWhole(
+    slot: Slot,
+    made: { pieces: readonly EncodedPiece[]; rows: number },
+    o: Abortable,
+  ): Promise<number> {
     const file = await this.#fileFor(slot, made, o)
     const before = file.target.bytes
     await beginFile(file, o)
@@ -291,6 +302,14 @@ async function closeFile(file: OpenFile, o: Abortable): Promise<void> {
   await beginFile(file, o)
   await file.target.write([file.joiner.end()], o)
   await file.target.close(o)
+}
+
+/** Each piece by itself, with its rows; null where they belong together. */
+function piecesApart(pieces: readonly EncodedPiece[]): { pieces: readonly EncodedPiece[]; rows: number }[] | null {
+  const apart = pieces.flatMap((piece) =>
+    piece.kind === 'bytes' && piece.rows !== null ? [{ pieces: [piece], rows: piece.rows }] : [],
+  )
+  return apart.length === pieces.length ? apart : null
 }
 
 function pieceBytes(piece: EncodedPiece): number {

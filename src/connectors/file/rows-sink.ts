@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { Batch, BatchForm } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
 import type { Output, Partition, Receipt } from '../../core/job.ts'
+import { pieceBytes } from '../../core/options.ts'
 import type { Abortable, CompressionName, FinishResult, FormatName, Lane, Sink, SinkPlan } from '../../core/ports.ts'
 import { redactUrl } from '../../core/redact.ts'
 import type { SinkRequest } from '../connector.ts'
@@ -18,9 +19,6 @@ import type { SealedRows } from './sealed-rows.ts'
 const MIB = 1024 * 1024
 /** Source bytes of an extent: a unit of work between two looks at the signal. */
 const EXTENT_BYTES = 4 * MIB
-/** No file is made of less than so many extents where `--max-file-size` is small, within reason. */
-const EXTENTS_PER_FILE = 8
-const LEAST_EXTENT_BYTES = 64 * 1024
 /** DuckDB's row group too, so that its readers find work for each thread; cli.md. */
 const ROW_GROUP_ROWS = 122_880
 const ROW_GROUP_BYTES = 32 * MIB
@@ -87,11 +85,10 @@ class RowsSink implements Sink {
   }
 
   get extentBytes(): { target: number; exact: boolean; rows?: number } {
-    const { rowGroupBytes, rowGroupRows, maxFileSize } = this.#request.options
-    if (this.wantsTypes)
-      return { target: rowGroupBytes ?? ROW_GROUP_BYTES, exact: false, rows: rowGroupRows ?? ROW_GROUP_ROWS }
-    const share = Math.floor((maxFileSize ?? Number.POSITIVE_INFINITY) / EXTENTS_PER_FILE)
-    return { target: Math.min(EXTENT_BYTES, Math.max(LEAST_EXTENT_BYTES, share)), exact: false }
+    const { options } = this.#request
+    const { rowGroupBytes = ROW_GROUP_BYTES, rowGroupRows = ROW_GROUP_ROWS } = options
+    if (this.wantsTypes) return { target: pieceBytes(options, rowGroupBytes), exact: false, rows: rowGroupRows }
+    return { target: pieceBytes(options, EXTENT_BYTES), exact: false }
   }
 
   async prepare(plan: SinkPlan, o: Abortable): Promise<void> {

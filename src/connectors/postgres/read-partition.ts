@@ -23,6 +23,8 @@ export interface ReadRequest {
   /** Of the form `columns`: what is asked for, and when a batch is full. */
   readonly plan: ColumnsPlan
   readonly limits: { readonly rows: number; readonly bytes: number }
+  /** Of the forms `csv` and `rows`: bytes of a batch, about, where 512 KiB are too many. */
+  readonly blockBytes?: number | undefined
   /** What becomes of values that rows have no form for. */
   readonly onSpecial: 'error' | 'null' | 'text'
   /** Told of values of a batch that became NULL, by column. */
@@ -94,7 +96,8 @@ async function* run<T extends { readonly hash?: number | undefined }>(
 }
 
 function rowRange(request: ReadRequest): RowRange {
-  return { skip: request.from.row, limit: rowLimit(request), hash: request.before?.hash }
+  const { from, before, blockBytes } = request
+  return { skip: from.row, limit: rowLimit(request), hash: before?.hash, blockBytes }
 }
 
 function rowLimit({ from, until }: ReadRequest): number {

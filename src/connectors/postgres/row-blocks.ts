@@ -18,6 +18,8 @@ export interface RowRange {
   readonly limit: number
   /** Blocks carry hashes; with a number: that of the rows to be passed over must be this. */
   readonly hash?: number | null | undefined
+  /** Where a block is given sooner than at 512 KiB. */
+  readonly blockBytes?: number | undefined
 }
 
 /** @throws SLUICE_SOURCE_CHANGED where rows that were given before are not the same any more */
@@ -71,12 +73,15 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
   #hash = 0
   #skip: number
   #left: number
+  /** Where no payload of a block may end beyond, in the kernel's memory. */
+  readonly #blockEnd: number
   /** Where the payloads of the block in the making end. */
   #out = INPUT_BYTES
   #rows = 0
 
   constructor(range: RowRange) {
     this.#range = range
+    this.#blockEnd = INPUT_BYTES + Math.min(BLOCK_BYTES, range.blockBytes ?? BLOCK_BYTES)
     this.#skip = range.skip
     this.#left = range.limit
   }
@@ -125,7 +130,7 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
     let at = 0
     while (!this.done) {
       const most = Math.min(this.#skip > 0 ? this.#skip : this.#left, MOST_ROWS)
-      at = this.#kernel.walk(at, end, this.#out, INPUT_BYTES + BLOCK_BYTES, most)
+      at = this.#kernel.walk(at, end, this.#out, this.#blockEnd, most)
       this.#out = this.#kernel.out()
       const rows = this.#kernel.rows()
       this.#count(rows)
@@ -139,7 +144,7 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
   #endsBlock(at: number, end: number): boolean {
     if (end - at < 5 || this.#memory[at] !== COPY_DATA) return false
     const size = this.#sizeAt(this.#memory, at)
-    return at + 1 + size <= end && this.#out + size - 4 > INPUT_BYTES + BLOCK_BYTES
+    return at + 1 + size <= end && this.#out + size - 4 > this.#blockEnd
   }
 
   /** Counts rows that were walked over, and forgets them where they are to be passed over. */

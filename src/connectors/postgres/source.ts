@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Batch, BatchForm, CsvShape } from '../../core/batch.ts'
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
+import { pieceBytes } from '../../core/options.ts'
 import type { Partition, Position } from '../../core/job.ts'
 import type { Abortable, Source, SourceReadOptions } from '../../core/ports.ts'
 import { backoffMs } from '../../core/retry.ts'
@@ -15,7 +16,7 @@ import { chosenColumns } from './chosen-columns.ts'
 import { sqlState, STANDBY_CONFLICT, STANDBY_HINT } from './errors.ts'
 import { openSourceState } from './source-state.ts'
 import type { SourceState } from './source-state.ts'
-import { planTable } from './source-plan.ts'
+import { plainName, planTable } from './source-plan.ts'
 import { readPartition } from './read-partition.ts'
 import { requireDistinct } from './source-table.ts'
 import type { ChooseColumns } from './source-table.ts'
@@ -82,6 +83,7 @@ class PostgresSource implements Source {
   #state: SourceState | null = null
   readonly #warnings: string[] = []
   #plan: ColumnsPlan | null = null
+  #toldOfHiddenRows = false
   /** Values that `--on-special null` made NULL, by column. */
   readonly #specials = new Map<string, number>()
   /** Whether a reader was in the way of a standby's replay. */
@@ -106,8 +108,18 @@ class PostgresSource implements Source {
   async plan(o: Abortable): Promise<readonly Partition[]> {
     const { snapshot, found, table } = await this.#open(o.signal)
     const { url } = this.#setup.target
+    if (table?.rowSecurity === true) this.#tellOfHiddenRows(table)
     if (table === null || found === null) return [{ id: 'query/0001', url, bytes: null, rows: null, state: null }]
     return planTable(table, { ...found, version: snapshot.main.version, url })
+  }
+
+  /** Once: what policies hide is missing without a word from the server. */
+  #tellOfHiddenRows(table: { readonly schema: string; readonly name: string }): void {
+    if (this.#toldOfHiddenRows) return
+    this.#toldOfHiddenRows = true
+    this.#request.reporter.warn(
+      `row-level security of ${plainName(table)} applies to role ${this.#setup.target.user}: only rows that its policies show are read`,
+    )
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
@@ -119,6 +131,7 @@ class PostgresSource implements Source {
       shape: this.#setup.shape,
       plan: this.#planColumns(state),
       limits: this.#limits(),
+      blockBytes: pieceBytes(this.#request.options, Number.POSITIVE_INFINITY),
       before: this.unordered ? null : { hash: null },
       onSpecial: this.#request.options.onSpecial ?? 'error',
       onSpecials: (specials: ReadonlyMap<string, number>): void => {
@@ -204,7 +217,7 @@ class PostgresSource implements Source {
 
   #limits(): { readonly rows: number; readonly bytes: number } {
     const { rowGroupRows = ROW_GROUP_ROWS, rowGroupBytes = ROW_GROUP_BYTES } = this.#request.options
-    return { rows: rowGroupRows, bytes: rowGroupBytes }
+    return { rows: rowGroupRows, bytes: pieceBytes(this.#request.options, rowGroupBytes) }
   }
 
   #placed(thrown: unknown, partition: Partition): SluiceError {
