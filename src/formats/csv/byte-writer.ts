@@ -35,13 +35,6 @@ export class ByteWriter {
     this.#length += this.#bytes.write(value, this.#length, 'utf8')
   }
 
-  /** Text of ASCII alone: without a call for each. */
-  ascii(value: string): void {
-    if (this.#length + value.length > this.#bytes.byteLength) this.#room(value.length)
-    for (let i = 0; i < value.length; i += 1) this.#bytes[this.#length + i] = value.charCodeAt(i)
-    this.#length += value.length
-  }
-
   /** What was written: a view, of the writer's own memory. */
   take(): Buffer {
     return this.#bytes.subarray(0, this.#length)

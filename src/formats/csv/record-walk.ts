@@ -39,6 +39,7 @@ function walkQuoted(batch: CsvBatch, take: (record: FieldRanges, line: number) =
 function walkPlain(batch: CsvBatch, take: (record: FieldRanges, line: number) => void): void {
   const { bytes, columns, csv } = batch
   const delimiter = csv.delimiter.charCodeAt(0)
+  const highest = Math.max(delimiter, LF)
   const width = columns.length
   const starts = new Int32Array(width)
   const ends = new Int32Array(width)
@@ -49,7 +50,9 @@ function walkPlain(batch: CsvBatch, take: (record: FieldRanges, line: number) =>
   let column = 0
   let from = 0
   for (let i = 0; i < length; i += 1) {
-    const byte = bytes[i]
+    const byte = bytes[i] as number
+    // Most letters and digits are beyond both.
+    if (byte > highest) continue
     if (byte === delimiter) {
       // Beyond the last column nothing is kept by a typed array.
       starts[column] = from
