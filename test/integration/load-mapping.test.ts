@@ -84,6 +84,17 @@ describe.each(['postgres15', 'postgres18'] as const)('mapping into %s', (server)
     expect(result.error?.hint).toContain('--no-header')
   })
 
+  it.each([
+    ['id;v\n1;a\n', "--delimiter ';'"],
+    ['id\tv\n1\ta\n', String.raw`--delimiter '\t'`],
+    ['id|v\n1|a\n', "--delimiter '|'"],
+    ['sep=;\nid;v\n1;a\n', "--skip-lines 1 --delimiter ';'"],
+  ])('another delimiter is told of: %j', async (text, flags) => {
+    const { result } = await place.text(text, 'id int, v text')
+    expect(result).toMatchObject(failed('SLUICE_COLUMN_MISSING'))
+    expect(result.error?.hint).toContain(flags)
+  })
+
   it('--type binary, base64 and hex; a value that is none is named', async () => {
     const ddl = 'id int, v bytea'
     const base64 = await place.text('id,v\n1,AAEC/w==\n2,\n3,""\n', ddl, { type: ['v=binary'] })

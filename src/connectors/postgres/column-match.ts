@@ -86,6 +86,8 @@ function matchByName(names: readonly string[], table: TableDescription): readonl
 }
 
 function missingHint(names: readonly string[], missing: readonly string[], table: TableDescription): string {
+  const delimiter = delimiterHint(names)
+  if (delimiter !== null) return delimiter
   if (missing.length === names.length)
     return 'if the first line holds no names, say --no-header; else --by-position, --rename or --select'
   const own = table.columns.map((column) => column.name)
@@ -94,6 +96,26 @@ function missingHint(names: readonly string[], missing: readonly string[], table
   return likely === null || names.includes(likely)
     ? leaveOut(kept)
     : `${shellQuote(['--rename', `${missing[0] ?? ''}=${likely}`])}, or ${leaveOut(kept)}`
+}
+
+/** What a lone column's name may have between its parts, as `--delimiter` takes it. */
+const DELIMITERS: readonly (readonly [string, string])[] = [
+  [';', ';'],
+  ['\t', String.raw`\t`],
+  ['|', '|'],
+  [',', ','],
+]
+
+/** One name with another delimiter in it is a header that was not divided; `sep=;` is Excel's line about it, before the header. */
+function delimiterHint(names: readonly string[]): string | null {
+  const [name = ''] = names
+  const told = names.length === 1 ? /^sep=(.)$/.exec(name) : null
+  if (told !== null)
+    return `the first line only says what is between fields: ${shellQuote(['--skip-lines', '1', '--delimiter', told[1] ?? ''])}`
+  const found = names.length === 1 ? DELIMITERS.find(([delimiter]) => name.includes(delimiter)) : undefined
+  return found === undefined
+    ? null
+    : `the header has one name only: ${shellQuote(['--delimiter', found[1]])} may divide it`
 }
 
 function leaveOut(kept: readonly string[]): string {
