@@ -302,7 +302,10 @@ describe.each(SERVERS)('%s', (server) => {
         code: 'SLUICE_ACCESS_DENIED',
         hint: expect.stringMatching(/GRANT SELECT/) as string,
       })
-      expect(await csv(await open(server, 'shown', { url }))).toBe('1\n')
+      const warnings: string[] = []
+      const onWarning = (message: string): void => void warnings.push(message)
+      expect(await csv(await open(server, 'shown', { url, onWarning }))).toBe('1\n')
+      expect(warnings).toEqual([expect.stringMatching(/^row-level security of .*shown applies to role unload_/)])
     } finally {
       await Promise.all(opened.splice(0).map((source) => source.close()))
       await sql(`DROP TABLE half, shown; DROP OWNED BY ${role}; DROP ROLE ${role}`)
