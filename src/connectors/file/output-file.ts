@@ -24,7 +24,10 @@ export interface OutputPlace {
 /** Past so many bytes held, a file smaller than a part goes up at once as well. */
 const MOST_HELD_BYTES = 64 * 1024 * 1024
 
-/** A file or object made of parts of equal size, which are on their way while later ones are made. Memory: one part, and what the gate lets through. */
+/**
+ * A file or object made of parts of equal size, which are on their way while later ones are made. The upload is opened while the first part is still filled, as
+ * soon as half of it is there. Memory: one part, and what the gate lets through.
+ */
 export function createOutputFile(request: SinkRequest, place: OutputPlace): OutputTarget {
   return new OutputFile(request, place)
 }
@@ -39,6 +42,8 @@ class OutputFile implements OutputTarget {
   readonly #earlier: UploadJournal | null
   readonly #parts: WrittenPart[] = []
   #writer: ObjectWriter | null = null
+  /** The same while it opens. What goes wrong is told when the writer is needed. */
+  #opening: Promise<ObjectWriter> | null = null
   /** ETag of what this process made visible. */
   #published: string | null = null
   /** What is in the way is an earlier run's, by its recorded ETag. */
@@ -84,6 +89,7 @@ class OutputFile implements OutputTarget {
         this.#buffered += piece.byteLength
         at += piece.byteLength
         if (this.#buffered === partBytes) await this.#send(null, o)
+        else if (this.#buffered * 2 >= partBytes) void this.#open(null, o).catch(() => undefined)
       }
     }
   }
@@ -91,7 +97,7 @@ class OutputFile implements OutputTarget {
   async close(o: Abortable): Promise<void> {
     if (this.#buffered === 0 && this.#offset > 0) return
     const { held } = this.#place
-    const isWhole = this.#writer === null && held.bytes + this.#buffered <= MOST_HELD_BYTES
+    const isWhole = this.#writer === null && this.#opening === null && held.bytes + this.#buffered <= MOST_HELD_BYTES
     if (isWhole) held.bytes += this.#buffered
     await this.#send(isWhole ? this.#buffered : null, o)
   }
@@ -114,7 +120,8 @@ class OutputFile implements OutputTarget {
 
   async abort(): Promise<void> {
     await this.#place.gate.settled()
-    await this.#writer?.abort()
+    const writer = this.#writer ?? (await this.#opening?.catch(() => null))
+    await writer?.abort()
     this.#chunks = []
   }
 
@@ -170,8 +177,14 @@ class OutputFile implements OutputTarget {
     })
   }
 
-  async #open(size: number | null, o: Abortable): Promise<ObjectWriter> {
-    if (this.#writer !== null) return this.#writer
+  #open(size: number | null, o: Abortable): Promise<ObjectWriter> {
+    // Not the writer itself: nothing is written before its token is recorded.
+    if (this.#opening === null && this.#writer !== null) return Promise.resolve(this.#writer)
+    this.#opening ??= this.#begin(size, o)
+    return this.#opening
+  }
+
+  async #begin(size: number | null, o: Abortable): Promise<ObjectWriter> {
     const writer = await this.#openWriter({ size, resume: undefined }, o)
     this.#writer = writer
     await this.#record({
