@@ -68,7 +68,10 @@ export async function run({ rounds }) {
     { name: 'sluice', command: own(quick, typed), ...counted(quick) },
     {
       name: 'sluice, --select and --replace',
-      command: own(quick, `${typed} --select postcode,latitude,longitude --replace 'postcode=/ //'`),
+      command: own(
+        quick,
+        `${typed} --select postcode,latitude,longitude --replace 'postcode=/ //' --skip-if-empty latitude,longitude`,
+      ),
       ...counted(quick),
     },
     { name: 'sluice, the same in a zip over HTTP', command: own(quick, typed, zip), ...counted(quick) },
@@ -118,6 +121,12 @@ export async function run({ rounds }) {
       unit: 'µs',
     },
     { what: 'memory', value: spread(runs('sluice').map((one) => one.rss)).max, bar: 200, unit: 'MiB' },
+    {
+      what: 'memory, --select and --replace',
+      value: spread(runs('sluice, --select and --replace').map((one) => one.rss)).max,
+      bar: 200,
+      unit: 'MiB',
+    },
     {
       what: `against rows / ${WCU} a second`,
       value: median(`sluice, ${WCU} puts/s, ${DELAY} an answer`, 'wall') / (ROWS / WCU),

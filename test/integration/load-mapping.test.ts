@@ -35,6 +35,17 @@ describe.each(['postgres15', 'postgres18'] as const)('mapping into %s', (server)
     expect(loaded).toMatchObject({ result: done(0, 2), rows: '' })
   })
 
+  it('rows behind those that are left out, and behind quotes, keep their places', async () => {
+    const text = 'id,v,w\n1,,x\n2,"a\nb",x\n3,,x\n4,d,\n5x,e,x\n'
+    const flags = { skipIfEmpty: ['v', 'w'], select: ['v', 'id'], replace: ['v=/a/A/'] }
+    const bad = await place.text(text, 'id int, v text', flags)
+    expect(bad).toMatchObject({ result: failed('SLUICE_VALUE'), rows: '' })
+    expect(bad.result.error?.where).toMatch(/\.csv row 5 \(line 7, byte 32\), column id$/)
+    const ragged = await place.text(text.replace('5x,e', '5,e,f'), 'id int, v text', flags)
+    expect(ragged.result).toMatchObject(failed('SLUICE_CSV_FIELD_COUNT'))
+    expect(ragged.result.error?.where).toMatch(/\.csv row 5 \(line 7, byte 32\), column id$/)
+  })
+
   it('--set of a column that the file has not, which takes no NULL', async () => {
     const loaded = await place.text('id\n1\n', 'id int, origin text NOT NULL', { set: ['origin=it’s, "x"'] })
     expect(loaded).toMatchObject({ result: done(1), rows: '1|it’s, "x"' })

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -143,6 +144,29 @@ describe.each(['postgres15', 'postgres18'] as const)('sources into %s', (server)
     expect(both.result.error?.message).toMatch(/data\.csv.*other\.csv/)
     const entry = await place.run(join(place.folder, 'zip/two.zip'), { options: { entry: 'other.csv' } })
     expect(entry).toMatchObject({ result: done(1), rows: '7|~|~' })
+  })
+
+  it('gzip over HTTP into a table that is made: fetched once, with types to infer or with all given', async () => {
+    // Random digits, which no gzip makes much of: 1.5 MB.
+    const lines = Array.from({ length: 100_000 }, (_, i) => `${i},${randomBytes(12).toString('hex')}\n`)
+    const bytes = gzipSync(`id,note\n${lines.join('')}`)
+    const url = http.file('/large.csv.gz', { bytes })
+    const cases = [
+      { type: [], madeOf: 'integer' },
+      { type: ['id=bigint', 'note=text'], madeOf: 'bigint' },
+    ]
+    for (const { type, madeOf } of cases) {
+      await place.sql('DROP TABLE IF EXISTS t')
+      const loaded = await place.run(url, {
+        options: { create: true, type },
+        query:
+          "SELECT max(id), count(note), format_type(atttypid, atttypmod) FROM t, pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id' GROUP BY 3",
+      })
+      const { result } = loaded
+      expect(loaded).toMatchObject({ result: done(100_000), rows: `99999|100000|${madeOf}` })
+      // The head is read once more.
+      expect(result.bytesRead).toBeLessThan(bytes.byteLength + 2 * 256 * 1024)
+    }
   })
 
   it('tab-separated, with quotes', async () => {
