@@ -27,6 +27,22 @@ async function expectNothingOfOurs(): Promise<void> {
   ).toBe('1')
 }
 
+describe('--after-sql, killed at its COMMIT and resumed, is run once', () => {
+  it.each(['before', 'after'] as const)('stalled %s the server has it', async (when) => {
+    await h.server.psql('CREATE TABLE told (n int)')
+    // The main connection is the first of a run, and commits nothing else.
+    const connection = h.proxy.counters.connections + 1
+    h.proxy.add({ from: 'client', at: 'COMMIT\0', when, action: 'stall', connection })
+    const faults = h.proxy.counters.faults
+    await killWhen(h.load('--after-sql', 'INSERT INTO told VALUES (1)'), () => h.proxy.until((c) => c.faults > faults))
+    await h.settled()
+    expect(await h.server.psql('SELECT count(*) FROM told')).toBe(when === 'before' ? '0' : '1')
+    await h.resumeIsWhole(await h.onlyJob())
+    expect(await h.server.psql('SELECT count(*) FROM told')).toBe('1')
+    await h.server.psql('DROP TABLE told')
+  })
+})
+
 describe('--commit job, killed and resumed', () => {
   it.each([1, 2, 3])('at COMMIT %d of 3, which never arrives', async (k) => {
     const seen = h.proxy.counters.connections

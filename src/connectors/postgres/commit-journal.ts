@@ -4,17 +4,28 @@ import type { Extent, Json, Receipt } from '../../core/job.ts'
 export type LoadEntry =
   /** The table did not exist, and was created by this job. */
   | { readonly kind: 'created'; readonly table: string }
-  | { readonly kind: 'truncated' }
-  | { readonly kind: 'before-sql' }
-  | { readonly kind: 'after-sql' }
+  /** Statements that run once: the transaction in which one runs, by its index; and that it is done. Without an index (older versions): all are. */
+  | { readonly kind: 'once'; readonly of: OnceKind; readonly index: number; readonly xid: string }
+  | { readonly kind: OnceKind; readonly index?: number }
   /** Before the first COMMIT: each lane's transaction and what is in it. */
   | {
       readonly kind: 'committing'
       readonly lanes: readonly { readonly xid: string; readonly extents: readonly Extent[] }[]
     }
 
-export function hasEntry(recorded: readonly Json[], kind: LoadEntry['kind']): boolean {
-  return recorded.some((entry) => isEntry(entry) && entry.kind === kind)
+export type OnceKind = 'before-sql' | 'after-sql' | 'truncated'
+
+/** Whether a statement that runs once is done. */
+export function isDone(recorded: readonly Json[], kind: OnceKind, index: number): boolean {
+  return recorded.some(
+    (entry) => isEntry(entry) && entry.kind === kind && (entry.index === undefined || entry.index === index),
+  )
+}
+
+/** The transaction in which such a statement was run last; null where it never was. */
+export function lastXid(recorded: readonly Json[], kind: OnceKind, index: number): string | null {
+  const runs = recorded.filter(isEntry).filter((entry) => entry.kind === 'once')
+  return runs.findLast((entry) => entry.of === kind && entry.index === index)?.xid ?? null
 }
 
 /** The table that an earlier run of the job made, quoted; null where it was there. */

@@ -5,12 +5,14 @@ import type { Abortable, FinishResult, Lane, Sink, SinkPlan } from '../../core/p
 import { retry } from '../../core/retry.ts'
 import type { SinkRequest } from '../connector.ts'
 import { commitLanes, transactionFate } from './committer.ts'
-import { committingLanes, createdTable, hasEntry } from './commit-journal.ts'
+import { committingLanes, createdTable } from './commit-journal.ts'
+import type { OnceKind } from './commit-journal.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
 import { PostgresLane, withinMs } from './lane.ts'
 import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
 import { LockWatch } from './lock-watch.ts'
+import { runOnce } from './once-sql.ts'
 import { quoteTable } from './quote.ts'
 import { TableLoad } from './table-load.ts'
 import { loadableTable, missingTableSql, requireInsertable } from './table-target.ts'
@@ -225,19 +227,10 @@ class PostgresSink implements Sink {
     return this.#connection
   }
 
-  /** Statements that a job runs once, however often it is resumed. */
-  async #runOnce(
-    kind: 'before-sql' | 'after-sql' | 'truncated',
-    statements: readonly string[],
-    main: PgConnection,
-  ): Promise<void> {
+  #runOnce(kind: OnceKind, statements: readonly string[], main: PgConnection): Promise<void> {
     const { context, tellSql } = this.#request
-    if (statements.length === 0 || hasEntry(context.recorded, kind)) return
-    for (const statement of statements) {
-      tellSql(statement)
-      await main.query(statement)
-    }
-    await context.record({ kind })
+    const { recorded } = context
+    return runOnce(main, { kind, statements }, { recorded, record: (entry) => context.record(entry), tell: tellSql })
   }
 
   async #findOrCreate(plan: SinkPlan, main: PgConnection): Promise<void> {
