@@ -249,7 +249,7 @@ describe.each(SERVERS)('%s', (_, start) => {
   })
 
   it('says what a load that failed leaves: the table that it made, or what was put', async () => {
-    const bad = 'id,v\n1,1\n2,x\n'
+    const bad = `id,v\n${Array.from({ length: 60 }, (_, i) => `${i},1\n`).join('')}x,x\n`
     const failed = await load('Left', bad, { type: ['v=N'] })
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'SLUICE_VALUE' } })
     expect(failed.warnings).toEqual([
@@ -257,6 +257,10 @@ describe.each(SERVERS)('%s', (_, start) => {
     ])
     expect((await load('Left', bad, { type: ['v=N'] })).warnings).toEqual([
       'what was put so far stays in dynamodb:///Left: the same rows, loaded again, replace it',
+    ])
+    expect((await load('Left', 'id,v\n1,x\n', { type: ['v=N'] })).warnings).toEqual([])
+    expect((await load('Bare', 'id,v\n1,x\n', { type: ['v=N'] })).warnings).toEqual([
+      'the table dynamodb:///Bare, which this job made, stays and is empty: sluice table delete dynamodb:///Bare',
     ])
   })
 

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copy, type CopyOptions, type JobResult, verify } from '../../src/index.ts'
@@ -179,5 +179,35 @@ describe('arrays and json that formats differ about', () => {
     const again = await move(there('text.jsonl'), `${place.db.url}?table=odd_back`)
     expect(again.error).toBeUndefined()
     expect(await place.sql(`SELECT ${column} FROM odd_back WHERE id = 2`)).toBe(exact.slice(1, -1))
+  })
+})
+
+describe('a table without columns', () => {
+  it('goes through JSON Lines with its rows; CSV and Parquet say that they hold none', async () => {
+    await place.sql(
+      'CREATE TABLE bare (); INSERT INTO bare DEFAULT VALUES; INSERT INTO bare DEFAULT VALUES; CREATE TABLE bare_back ()',
+    )
+    const lines = join(place.folder, 'bare.jsonl')
+    expect((await move(`${place.db.url}?table=bare`, lines)).error).toBeUndefined()
+    expect(await move(lines, `${place.db.url}?table=bare_back`)).toMatchObject({ status: 'done', rowsWritten: 2 })
+    expect(await place.sql('SELECT count(*) FROM bare_back')).toBe('2')
+    expect((await move(lines, `${place.db.url}?table=every`)).error?.code).toBe('SLUICE_COLUMN_MISSING')
+    for (const ending of ['csv', 'parquet'])
+      expect((await move(`${place.db.url}?table=bare`, join(place.folder, `bare.${ending}`))).error?.code).toBe(
+        'SLUICE_USAGE',
+      )
+  })
+})
+
+describe('U+0000 in JSON', () => {
+  it('is a character like any other, which PostgreSQL refuses with row and column', async () => {
+    const source = join(place.folder, 'nul.jsonl')
+    writeFileSync(source, '{"id":1,"t":"x"}\n{"id":2,"t":"a\\u0000b"}\n')
+    const out = join(place.folder, 'nul-out.jsonl')
+    expect((await move(source, out, { select: ['id', 't'] })).error).toBeUndefined()
+    expect(readFileSync(out, 'utf8')).toBe(readFileSync(source, 'utf8'))
+    const { error } = await move(source, `${place.db.url}?table=back`)
+    expect(error).toMatchObject({ code: 'SLUICE_NUL', where: expect.stringMatching(/row 2 .*column t/) as string })
+    expect((await move(source, `${place.db.url}?table=back`, { onNul: 'strip' })).error).toBeUndefined()
   })
 })

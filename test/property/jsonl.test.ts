@@ -48,7 +48,7 @@ const chunkBytes = fc.integer({ min: 1, max: 200 })
 const wellFormed = fc.string({ unit: 'grapheme', maxLength: 20 }).filter((text) => !text.includes('\0'))
 const nested = fc
   .jsonValue({ maxDepth: 2 })
-  .filter((value) => !JSON.stringify(value).includes('\\u0000') && !/\\ud[89a-f]/i.test(JSON.stringify(value)))
+  .filter((value) => !/\\ud[89a-f]/i.test(JSON.stringify(value)))
 const objects = fc.array(
   fc.dictionary(
     wellFormed,

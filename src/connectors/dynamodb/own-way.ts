@@ -34,6 +34,10 @@ export class OwnWay implements PutWay {
     this.#o = options
   }
 
+  get mayHavePut(): boolean {
+    return this.#o.window.mayHavePut
+  }
+
   begin(): ExtentWriter {
     const { window, seen } = this.#o
     const puts = { pending: 0, accepted: 0, superseded: 0 }

@@ -117,6 +117,11 @@ export class PutCrew implements ThreadsWay {
     return this.#begun === this.#workers.length
   }
 
+  /** What its threads have in flight they alone know. */
+  get mayHavePut(): boolean {
+    return this.#extent >= 0
+  }
+
   begin(): ExtentWriter {
     this.#extent += 1
     const extent = this.#extent

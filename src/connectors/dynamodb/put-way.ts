@@ -5,6 +5,8 @@ import type { PutCounts } from './put-message.ts'
 export interface PutWay {
   /** Rows of the next extent follow, until it is `written`: one is written at a time. */
   begin(): ExtentWriter
+  /** Whether the table may have got an item by now. */
+  readonly mayHavePut: boolean
   /** Nothing more is sent; who waits gets the reason. */
   stop(reason: unknown): void
 }

@@ -45,6 +45,11 @@ export class PutWays {
     if (options.threads === 'always') this.#threads = options.startThreads()
   }
 
+  /** Whether the table may have got an item by now. */
+  get mayHavePut(): boolean {
+    return this.#o.own.mayHavePut || this.#threads?.mayHavePut === true
+  }
+
   /** Begins an extent; one at a time is written. @throws what keeps threads from their work */
   async begin(): Promise<ExtentWriter> {
     this.#began += 1

@@ -68,6 +68,8 @@ export class PutWindow {
   readonly #mostBytes: number
   #lastSentMs = performance.now()
   #failure: SluiceError | null = null
+  /** An item was taken, or its answer was lost. */
+  #hasPut = false
   /** Of the writer, and of those who wait for their extents: as many as the sink has lanes. */
   readonly #wakeUps = new Set<() => void>()
 
@@ -82,6 +84,11 @@ export class PutWindow {
       suffix: Buffer.from(options.capacity === null ? ']}}' : ']},"ReturnConsumedCapacity":"TOTAL"}'),
     }
     this.#open = new PutBatch(this.#frame)
+  }
+
+  /** Whether the table may have got an item. */
+  get mayHavePut(): boolean {
+    return this.#hasPut || this.#inFlight > 0
   }
 
   /** The request that is being filled. */
@@ -296,7 +303,10 @@ export class PutWindow {
     const accepted = puts.length - refused.length
     if (units !== null) this.#o.capacity?.consumed(estimate, units, accepted)
     this.#o.limit.answered(accepted, refused.length)
-    if (accepted > 0) this.#progress.note()
+    if (accepted > 0) {
+      this.#hasPut = true
+      this.#progress.note()
+    }
     if (refused.length === 0) {
       if (bytes.byteLength <= SPARE_BYTES) this.#spare.push(bytes)
     } else
@@ -319,6 +329,7 @@ export class PutWindow {
     if (!error.retryable) throw error
     const surelyNot = wasRefused(error)
     for (const put of puts) put.uncertain = !surelyNot
+    if (!surelyNot) this.#hasPut = true
     if (surelyNot) {
       this.#o.capacity?.consumed(estimate, 0, 0)
       this.#o.limit.answered(0, puts.length)

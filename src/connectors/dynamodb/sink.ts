@@ -129,13 +129,14 @@ class DynamoSink implements Sink {
   ): Promise<void> {
     const { context } = this.#request
     const table = this.#target.url
+    const before = context.recorded.flatMap(sealedReceipt).length > 0
+    const put = before || (began === true && this.#writing?.ways.mayHavePut === true)
     if (resumable || this.#table === null) return Promise.resolve()
     if (this.#created)
       context.warn(
-        `the table ${table}, which this job made, stays with what was put so far: sluice table delete ${table}`,
+        `the table ${table}, which this job made, stays ${put ? 'with what was put so far' : 'and is empty'}: sluice table delete ${table}`,
       )
-    else if (began === true)
-      context.warn(`what was put so far stays in ${table}: the same rows, loaded again, replace it`)
+    else if (put) context.warn(`what was put so far stays in ${table}: the same rows, loaded again, replace it`)
     return Promise.resolve()
   }
 

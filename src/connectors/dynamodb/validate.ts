@@ -50,6 +50,13 @@ export function splitKeys(joined: string): readonly [string, string] {
   return [joined.slice(at, end), joined.slice(end)]
 }
 
+/** AWS, "Naming rules": an attribute's name has one character at least. */
+export function nameless(): SluiceError {
+  return new SluiceError('SLUICE_VALUE', 'an attribute has an empty name, which DynamoDB does not take', {
+    hint: 'give it a name in the source; --rename, where it is a column',
+  })
+}
+
 /** A set's members are of one type, one at least, each once. @throws SLUICE_VALUE */
 export function checkSet(type: 'SS' | 'NS' | 'BS', members: readonly string[]): readonly string[] {
   if (members.length === 0)

@@ -5,7 +5,7 @@ import { nodeToWire, textToWire } from './attribute-text.ts'
 import { parseJson } from './json-wire.ts'
 import type { KeyType } from './table-info.ts'
 import { lackingKey, type Attribute, type AttributeKind } from './type-map.ts'
-import { checkTyped, joinKeys, keyText, missingKey } from './validate.ts'
+import { checkTyped, joinKeys, keyText, missingKey, nameless } from './validate.ts'
 
 /** An item's attributes as they go over the wire, without the braces, and its key. */
 export interface WireItem {
@@ -70,9 +70,10 @@ export class RowItemEncoder {
 
   #attribute(value: Value, slot: Slot): string {
     const { kind, name } = slot.attribute
-    if (typeof value === 'string' && (kind === 'S' || kind === 'any') && !NEEDS_ESCAPE.test(value))
+    if (typeof value === 'string' && (kind === 'S' || kind === 'any') && name !== '' && !NEEDS_ESCAPE.test(value))
       return `${slot.plain}${value}"}`
     if (value === undefined) return ''
+    if (slot.attribute.name === '') throw nameless()
     if (value === null) return this.#nulls === 'omit' ? '' : `${slot.name}{"NULL":true}`
     try {
       return slot.name + valueToWire(value, kind)

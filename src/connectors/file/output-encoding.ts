@@ -139,6 +139,7 @@ class TextEncoding implements OutputEncoding {
     return {
       write: async (batch) => {
         if (rowCount(batch) === 0) return
+        if (this.#columns.length === 0 && hasFixedColumns(this.#request.format)) throw columnless(this.#request.format)
         encoder ??= this.#openEncoder(batch)
         const fixed = hasFixedColumns(this.#request.format) && (batch.form === 'csv' || batch.form === 'rows')
         const aligned = fixed ? alignColumns(batch, this.#columns) : batch
@@ -185,6 +186,12 @@ class TextEncoding implements OutputEncoding {
     this.#encoders.push(encoder)
     return encoder
   }
+}
+
+function columnless(format: FormatName): SluiceError {
+  return new SluiceError('SLUICE_USAGE', `${format} cannot hold rows without a column, and the source has none`, {
+    hint: 'JSON Lines can',
+  })
 }
 
 /** Rows in pieces that a file of `--max-file-size` has room for several of. `rowBytes`: how long rows became so far. */

@@ -6,7 +6,7 @@ import { quoteIdentifier, quoteLiteral } from './quote.ts'
 const STAND_IN_QUOTES = [1, 2, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
 
 /**
- * The COPY that reads exactly what a CsvBatch promises. `table` is quoted already.
+ * The COPY that reads exactly what a CsvBatch promises. `table` is quoted already; without columns where it has none itself.
  */
 export function copyStatement(table: string, columns: readonly string[], shape: CsvShape): string {
   const names = columns.map((name) => quoteIdentifier(name)).join(', ')
@@ -18,7 +18,8 @@ export function copyStatement(table: string, columns: readonly string[], shape: 
     "NULL ''",
     "ENCODING 'UTF8'",
   ]
-  return `COPY ${table} (${names}) FROM STDIN WITH (${options.join(', ')})`
+  const list = columns.length === 0 ? '' : ` (${names})`
+  return `COPY ${table}${list} FROM STDIN WITH (${options.join(', ')})`
 }
 
 /**

@@ -13,6 +13,7 @@ import { copyStatement, shapeForCopy } from './copy-statement.ts'
 import type { Ledger } from './ledger.ts'
 import { locateError, placeOf } from './locate-error.ts'
 import type { TableColumn } from './table.ts'
+import { refuseNul } from './nul-value.ts'
 import type { TableLoad } from './table-load.ts'
 
 /** Shape in which parsed rows are written for COPY. */
@@ -71,6 +72,7 @@ export class PostgresLane implements Lane {
       throw new SluiceError('SLUICE_INTERNAL', `PostgreSQL takes rows, not ${batch.form}`)
     if (this.#known) return
     const columns = this.#columnsFor(batch)
+    if (columns.length === 0 && this.#settings.load.table.columns.length > 0) throw columnless(batch)
     const sent = this.#encode(batch.form === 'rows' ? this.#settings.load.adapt(batch, columns) : batch)
     const shape = sent.shape
     const bad = this.#settings.load.check(sent.batch, sent, columns)
@@ -151,8 +153,10 @@ export class PostgresLane implements Lane {
   }
 
   #encode(batch: CsvBatch | RowsBatch): SentBatch {
-    if (batch.form === 'rows') return { batch, bytes: encodeRows(batch), shape: ROWS_SHAPE }
-    return { batch, bytes: batch.bytes, shape: shapeForCopy(batch.csv, batch.bytes) }
+    if (batch.form === 'csv') return { batch, bytes: batch.bytes, shape: shapeForCopy(batch.csv, batch.bytes) }
+    const bytes = encodeRows(batch)
+    if (bytes.includes(0)) refuseNul(batch)
+    return { batch, bytes, shape: ROWS_SHAPE }
   }
 
   async #startRun(key: string, columns: readonly string[], shape: CsvShape): Promise<CopyRun> {
@@ -270,4 +274,12 @@ export async function withinMs(ms: number, work: Promise<unknown>): Promise<void
   })
   await Promise.race([work.catch(() => undefined), late])
   clearTimeout(timer)
+}
+
+/** Rows of which nothing is known: COPY would fill in defaults only where it is told of a column. */
+function columnless(batch: CsvBatch | RowsBatch): SluiceError {
+  return new SluiceError('SLUICE_COLUMN_MISSING', 'the source has rows without a column', {
+    where: batch.form === 'rows' ? batch.places[0] : undefined,
+    hint: '--set column=constant gives them one',
+  })
 }

@@ -179,7 +179,7 @@ async function skipTo(window: Window, byte: number): Promise<void> {
 }
 
 function newParser(columns: readonly string[], layout: Layout, options: JsonLinesReaderOptions): RowParser {
-  const { onInvalidUtf8 = 'error', onNul = 'error' } = options
+  const { onInvalidUtf8 = 'error', onNul = 'keep' } = options
   return new RowParser(columns, { onInvalidUtf8, onNul, acrossLines: layout === 'array' })
 }
 

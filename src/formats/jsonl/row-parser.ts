@@ -5,7 +5,8 @@ import { controlCharacter, skipBlank, skipNumber, skipString, skipValue, skipWor
 
 export interface RowParserOptions {
   readonly onInvalidUtf8: 'error' | 'reject' | 'replace'
-  readonly onNul: 'error' | 'reject' | 'strip'
+  /** `keep`: an escaped one, which JSON has like any other character; whoever can't hold it tells. */
+  readonly onNul: 'error' | 'reject' | 'strip' | 'keep'
   /** Rows may span lines (a JSON array). */
   readonly acrossLines: boolean
 }
@@ -200,7 +201,7 @@ export class RowParser {
   #unescape(from: number, end: number, column: number): string {
     const token = this.#decode(from, end, column)
     let value = String(JSON.parse(token.includes('\0') ? token.replaceAll('\0', '') : token))
-    if (value.includes('\0')) {
+    if (this.#o.onNul !== 'keep' && value.includes('\0')) {
       if (this.#o.onNul !== 'strip')
         throw this.#named('SLUICE_NUL', 'a NUL character (\\u0000) in a string', { at: from, column })
       value = value.replaceAll('\0', '')

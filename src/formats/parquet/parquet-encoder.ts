@@ -212,7 +212,10 @@ function failed(why: string): SluiceError {
 }
 
 function layoutsOf(columns: readonly Column[]): readonly ColumnType[] {
-  if (columns.length === 0) throw new SluiceError('SLUICE_PARQUET', 'a Parquet file needs a column')
+  if (columns.length === 0)
+    throw new SluiceError('SLUICE_USAGE', 'a Parquet file needs a column, and the source has none', {
+      hint: 'JSON Lines can have rows without columns',
+    })
   const seen = new Set<string>()
   return columns.map(({ name, layout }) => {
     if (layout === undefined)

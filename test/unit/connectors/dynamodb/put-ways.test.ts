@@ -18,6 +18,7 @@ function way(name: string, log: string[]): PutWay & { settle: () => void } {
         },
       }
     },
+    mayHavePut: false,
     stop: () => log.push(`stop ${name}`),
     settle: () => waiting.splice(0).forEach((resolve) => resolve()),
   }

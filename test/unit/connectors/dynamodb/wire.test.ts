@@ -96,3 +96,11 @@ it.each([
     expect.objectContaining({ code: 'SLUICE_VALUE' }) as Error,
   )
 })
+
+it('refuses an attribute without a name, where a row has it', () => {
+  const own = attributes({ id: undefined, '': undefined })
+  const encoder = new RowItemEncoder(own, { nulls: 'omit', sorted: false })
+  expect(encoder.encode(['k', undefined]).text).toBe('"id":{"S":"k"}')
+  for (const value of ['x', true, { kind: 'number', text: '1' } as const])
+    expect(() => encoder.encode(['k', value])).toThrow(expect.objectContaining({ code: 'SLUICE_VALUE' }) as Error)
+})

@@ -92,7 +92,7 @@ describe('a file that was written', () => {
 
 describe('the encoder', () => {
   const refused: readonly [string, readonly Column[]][] = [
-    ['SLUICE_PARQUET', []],
+    ['SLUICE_USAGE', []],
     ['SLUICE_PARQUET', [{ name: 'a', layout: { kind: 'decimal', precision: 39, scale: 0 } }]],
     ['SLUICE_PARQUET', ['a', 'a'].map((name): Column => ({ name, layout: { kind: 'int32' } }))],
     ['SLUICE_INTERNAL', [{ name: 'a' }]],
