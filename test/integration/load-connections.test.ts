@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copy, type CopyOptions, type JobResult } from '../../src/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { makeCertificates } from '../support/postgres-tls.ts'
+import { startTransactionPooler } from '../support/transaction-pooler.ts'
 import {
   freshDatabase,
   type PostgresAddress,
@@ -199,5 +200,33 @@ describe('TLS with SCRAM', () => {
       url(`sslmode=verify-full&sslrootcert=${server.caFile ?? ''}`).replace(/(\/\/[^:]*:)[^@]*@/, '$1geheim@'),
     )
     expect(result).toMatchObject({ status: 'failed', error: { code: 'SLUICE_CREDENTIALS' } })
+  })
+})
+
+describe('a pooler that gives each transaction another session', () => {
+  it('changes no value, either way: the settings are those of the transaction', async () => {
+    const odd = await freshDatabase(sharedServices().postgres15, 'load_pooled')
+    const pooler = await startTransactionPooler(odd)
+    const url = odd.url.replace(/@[^/]*/, `@${pooler.address}`)
+    const run = (source: string, sink: string): Promise<JobResult> =>
+      copy({ source, sink, options: { ifExists: 'overwrite' }, env: {}, stateDir: join(folder, 'state'), newJob: true })
+    try {
+      await psql(
+        odd,
+        `ALTER DATABASE "${odd.database}" SET DateStyle = 'SQL, DMY'; ALTER DATABASE "${odd.database}" SET TimeZone = 'Asia/Tokyo';
+         ALTER DATABASE "${odd.database}" SET IntervalStyle = 'sql_standard'; CREATE TABLE t (d date, at timestamptz, i interval)`,
+      )
+      const text = 'd,at,i\n2024-02-03,2024-02-03 04:05:06+00,1 day 02:00:00\n'
+      writeFileSync(join(folder, 'odd.csv'), text.replace('+00', ''))
+      expect(await run(join(folder, 'odd.csv'), `${url}?table=t`)).toMatchObject({ status: 'done', rowsWritten: 1 })
+      expect(await psql(odd, `SELECT d, extract(epoch FROM at)::int FROM t`)).toBe('03/02/2024|1706933106')
+      expect(await run(`${url}?table=t`, join(folder, 'back.csv'))).toMatchObject({ status: 'done', rowsRead: 1 })
+      expect(readFileSync(join(folder, 'back.csv'), 'utf8')).toBe(text)
+      writeFileSync(join(folder, 'odd.csv'), 'd,at,i\n03/02/2024,,\n')
+      expect(await run(join(folder, 'odd.csv'), `${url}?table=t`)).toMatchObject({ error: { code: 'SLUICE_VALUE' } })
+    } finally {
+      await pooler.stop()
+      await odd.drop()
+    }
   })
 })

@@ -134,7 +134,8 @@ async function compareSides(
   connection: PgConnection,
   what: { list: string; whole: string; limit: number },
 ): Promise<Comparison> {
-  await connection.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  const begin = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', ...connection.localSettings]
+  await connection.query(begin.join('; '))
   const digest = async (from: string): Promise<SideDigest> => {
     const [row] = await connection.query<{ rows: string; hash: string | null }>(
       `SELECT count(*)::text AS rows, sum(hashtextextended(ROW(t.*)::text, 0)::numeric)::text AS hash FROM (SELECT ${what.list} FROM ${from}) t`,

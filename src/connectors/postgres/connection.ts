@@ -23,7 +23,13 @@ export interface PgConnection {
   readonly client: Client
   /** server_version_num: 150004 is 15.4. */
   readonly version: number
+  /** 0 where a pooler stands between: the process changes with each transaction, and may be another client's by now. */
   readonly backendPid: number
+  /**
+   * Statements that follow BEGIN: none, or `SET LOCAL …` for all of our settings where a pooler stands between (pgbouncer, RDS Proxy). It may
+   * give each transaction another session of the server, with other settings; and what we would set in one stayed there for others.
+   */
+  readonly localSettings: readonly string[]
   /** The host that answered. */
   readonly host: PostgresHost
   /** Runs a statement and gives its rows as `pg` parses them (bigint and numeric as text). @throws translated by SQLSTATE */
@@ -281,6 +287,8 @@ interface Internals {
   readonly connection: NodeJS.EventEmitter & { stream: Socket; sslNegotiation: string }
   readonly connectionParameters: Record<string, unknown>
   readonly saslSession?: unknown
+  /** Of BackendKeyData; a pooler makes up its own. */
+  readonly processID: number | null
 }
 
 function internalsOf(client: Client): Internals {
@@ -292,7 +300,7 @@ function socketOf(client: Client): Socket {
 }
 
 /** What every session of ours is set to (cli.md, "PostgreSQL"), whatever the server, the database or the role says. */
-function settings(timeZone: string): string {
+function settings(verb: 'SET' | 'SET LOCAL', timeZone: string): readonly string[] {
   const wanted = {
     DateStyle: 'ISO, YMD',
     IntervalStyle: 'postgres',
@@ -304,9 +312,7 @@ function settings(timeZone: string): string {
     statement_timeout: '0',
     idle_in_transaction_session_timeout: '0',
   }
-  return Object.entries(wanted)
-    .map(([name, value]) => `SET ${name} = ${quoteLiteral(value)}`)
-    .join('; ')
+  return Object.entries(wanted).map(([name, value]) => `${verb} ${name} = ${quoteLiteral(value)}`)
 }
 
 interface Settled {
@@ -324,15 +330,17 @@ async function settle(client: Client, o: Settled): Promise<PgConnection> {
       throw translatePgError(error, { while: shorten(sql), rowsMoved: true })
     }
   }
-  await query(settings(o.timeZone))
   const [facts] = await query<{ version: number; pid: number }>(
     "SELECT current_setting('server_version_num')::int AS version, pg_backend_pid() AS pid",
   )
+  const pooled = facts?.pid !== internalsOf(client).processID
+  if (!pooled) await query(settings('SET', o.timeZone).join('; '))
   let closing: Promise<void> | null = null
   return {
     client,
     version: facts?.version ?? 0,
-    backendPid: facts?.pid ?? 0,
+    backendPid: pooled ? 0 : (facts?.pid ?? 0),
+    localSettings: pooled ? settings('SET LOCAL', o.timeZone) : [],
     host: o.host,
     query,
     close: () => (closing ??= end(client)),

@@ -207,6 +207,7 @@ export class PostgresLane implements Lane {
     if (known.retryable && known.code !== 'SLUICE_DUPLICATE_KEY') return known
     return locateError(known, run, {
       client: this.connection.client,
+      localSettings: this.connection.localSettings,
       bisect: !this.#settings.oneStatement && this.#settings.first === null,
     })
   }
@@ -236,7 +237,8 @@ export class PostgresLane implements Lane {
 
   async #beginTransaction(): Promise<void> {
     if (this.#inTransaction) return
-    await this.connection.query(beginSql(this.#settings.lockTimeoutMs).join('; '))
+    const begin = beginSql(this.#settings.lockTimeoutMs)
+    await this.connection.query([...begin, ...this.connection.localSettings].join('; '))
     this.#inTransaction = true
     if (this.#settings.first !== null) await this.connection.query(this.#settings.first)
   }
