@@ -43,3 +43,16 @@ function parsed(bytes: Buffer): unknown {
     throw new SluiceError('SLUICE_PROTOCOL', 'the answer to BatchWriteItem is no JSON', { cause: error })
   }
 }
+
+/** The puts that came back. @throws SLUICE_PROTOCOL where one came back that was not sent */
+export function matchPuts<T extends { readonly key: string }>(puts: readonly T[], keys: readonly string[]): Set<T> {
+  const byKey = new Map(puts.map((put) => [put.key, put]))
+  const back = new Set<T>()
+  for (const key of keys) {
+    const put = byKey.get(key)
+    if (put === undefined)
+      throw new SluiceError('SLUICE_PROTOCOL', 'an item came back unprocessed that was not in the request')
+    back.add(put)
+  }
+  return back
+}

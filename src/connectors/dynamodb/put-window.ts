@@ -1,6 +1,6 @@
 import { SluiceError, toSluiceError } from '../../core/errors.ts'
 import { backoffMs } from '../../core/retry.ts'
-import { readAnswer, type BatchAnswer } from './batch-answer.ts'
+import { matchPuts, readAnswer, type BatchAnswer } from './batch-answer.ts'
 import type { CapacityBudget } from './capacity.ts'
 import type { DynamoClient } from './client.ts'
 import { wasRefused } from './errors.ts'
@@ -395,17 +395,4 @@ const SLOW_HINT = "raise the table's capacity, or set --write-units, then resume
 /** Half the pause at least: what was refused at once is not sent at once. */
 function jitter(): number {
   return 0.5 + Math.random() / 2
-}
-
-/** The puts that came back. @throws SLUICE_PROTOCOL where one came back that was not sent */
-function matchPuts(puts: readonly Put[], keys: readonly string[]): Set<Put> {
-  const byKey = new Map(puts.map((put) => [put.key, put]))
-  const back = new Set<Put>()
-  for (const key of keys) {
-    const put = byKey.get(key)
-    if (put === undefined)
-      throw new SluiceError('SLUICE_PROTOCOL', 'an item came back unprocessed that was not in the request')
-    back.add(put)
-  }
-  return back
 }
