@@ -4,6 +4,7 @@ import { SluiceError } from '../../core/errors.ts'
 import { pg } from './driver.ts'
 import { translatePgError, sqlState } from './errors.ts'
 import { lookUpPassword } from './pgpass.ts'
+import { plainSocket } from './plain-socket.ts'
 import { quoteLiteral } from './quote.ts'
 import { encryptionsOf, tlsOptions, type Encryption } from './tls.ts'
 import type { PostgresHost, PostgresTarget } from './url.ts'
@@ -165,7 +166,7 @@ function newClient(target: PostgresTarget, host: PostgresHost, o: Attempt): Clie
     password: () => passwordFor(target, host),
     ssl: o.encryption === 'tls' ? tlsOptions(target) : false,
     application_name: target.applicationName ?? o.applicationName,
-    stream: () => newSocket(host),
+    stream: () => newSocket(host, o.encryption),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
   })
@@ -184,8 +185,8 @@ function newClient(target: PostgresTarget, host: PostgresHost, o: Attempt): Clie
 }
 
 /** A socket that goes to `hostaddr` where that is given, while the certificate is still checked against the host's name. */
-function newSocket(host: PostgresHost): Socket {
-  const socket = new Socket()
+function newSocket(host: PostgresHost, encryption: Encryption): Socket {
+  const socket = encryption === 'tls' ? new Socket() : plainSocket()
   if (host.host.startsWith('/')) return socket
   const dial = socket.connect.bind(socket)
   const options = {

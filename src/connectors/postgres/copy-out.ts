@@ -3,12 +3,13 @@ import type { Connection } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
 import type { PgConnection } from './connection.ts'
 import { whileReading } from './errors.ts'
+import { readInPlace } from './plain-socket.ts'
 
 /** What makes something of the rows that a COPY gives. `T`: a block of rows. */
 export interface CopyConsumer<T> {
   /**
    * Takes whole CopyData messages from `at` on, each a byte `d`, four bytes of length (big-endian, itself counted) and the payload. Copies what it
-   * keeps. Gives where the first begins that it did not take: one of another kind, or cut.
+   * keeps: the bytes are overwritten by the next. Gives where the first begins that it did not take: one of another kind, or cut.
    */
   take(bytes: Buffer, at: number): number
   /** No more rows come: the last block is finished. */
@@ -141,6 +142,7 @@ export class CopyOut<T> {
     if (pgData === undefined || others.length > 0) return false
     this.#stream = stream
     this.#pgData = pgData
+    readInPlace(stream, true)
     // In this order, for a stream whose last listener leaves stops flowing.
     stream.on('data', this.#onData)
     stream.off('data', pgData)
@@ -152,11 +154,12 @@ export class CopyOut<T> {
     const [stream, pgData] = [this.#stream, this.#pgData]
     if (stream === null || pgData === null) return
     this.#stream = null
+    readInPlace(stream, false)
     stream.on('data', pgData)
     stream.off('data', this.#onData)
     stream.resume()
     this.#pieces = []
-    if (rest !== null) pgData(rest)
+    if (rest !== null) pgData(Buffer.from(rest))
   }
 
   #receive(chunk: Buffer): void {
@@ -193,7 +196,7 @@ export class CopyOut<T> {
   #pass(message: Buffer): void {
     const [code] = message
     if (code === COPY_DATA) throw new SluiceError('SLUICE_INTERNAL', `${this.#what}: a row was not taken`)
-    if (code !== COPY_OUT_RESPONSE && code !== COPY_DONE) this.#pgData?.(message)
+    if (code !== COPY_OUT_RESPONSE && code !== COPY_DONE) this.#pgData?.(Buffer.from(message))
   }
 
   /** Completes the message that was cut. Gives how much of the chunk went into it. */
@@ -207,7 +210,7 @@ export class CopyOut<T> {
     }
     const total = 1 + (this.#pieces[0]?.readUInt32BE(1) ?? 0)
     const piece = chunk.subarray(at, at + total - this.#have)
-    this.#pieces.push(piece)
+    this.#pieces.push(Buffer.from(piece))
     this.#have += piece.length
     if (this.#have < total) return chunk.length
     const message = Buffer.concat(this.#pieces, total)

@@ -168,8 +168,7 @@ export class RowBlocks implements CopyConsumer<RowBlock> {
     if (this.#skip > 0) this.#pass(payload, 1)
     else {
       this.finish()
-      // A message that came in many chunks was joined into memory of its own.
-      this.#push(payload.length + 5 === bytes.length ? payload : Uint8Array.from(payload), 1)
+      this.#push(Uint8Array.from(payload), 1)
       this.#left -= 1
     }
     return end
