@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { copy, type CopyOptions, type JobResult } from '../../src/index.ts'
+import { copy, type CopyOptions, type JobResult, verify } from '../../src/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { makeCertificates } from '../support/postgres-tls.ts'
 import { startTransactionPooler } from '../support/transaction-pooler.ts'
@@ -222,6 +222,8 @@ describe('a pooler that gives each transaction another session', () => {
       expect(await psql(odd, `SELECT d, extract(epoch FROM at)::int FROM t`)).toBe('03/02/2024|1706933106')
       expect(await run(`${url}?table=t`, join(folder, 'back.csv'))).toMatchObject({ status: 'done', rowsRead: 1 })
       expect(readFileSync(join(folder, 'back.csv'), 'utf8')).toBe(text)
+      const request = { options: {}, env: {}, stateDir: join(folder, 'state') }
+      expect(await verify(join(folder, 'back.csv'), `${url}?table=t`, request)).toMatchObject({ same: true })
       writeFileSync(join(folder, 'odd.csv'), 'd,at,i\n03/02/2024,,\n')
       expect(await run(join(folder, 'odd.csv'), `${url}?table=t`)).toMatchObject({ error: { code: 'SLUICE_VALUE' } })
     } finally {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { SluiceError } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
 import type { ComparedBatch, Comparison, SideDigest, SinkRequest } from '../connector.ts'
@@ -5,7 +6,7 @@ import { byteSize, rowCount } from '../../core/batch.ts'
 import type { Schema } from '../../core/schema.ts'
 import { connect } from './connection.ts'
 import type { PgConnection } from './connection.ts'
-import { PostgresLane } from './lane.ts'
+import { PostgresLane, withinMs } from './lane.ts'
 import { onlyStatement } from './query.ts'
 import { quoteIdentifier, quoteTable } from './quote.ts'
 import { describeTable } from './table.ts'
@@ -17,6 +18,9 @@ import type { PostgresTarget } from './url.ts'
 
 /** Rows of one COPY into the twin: what is kept, and looked through, to find the row that the server objects to. 8 MiB. */
 const EXTENT_BYTES = 8 * 1024 * 1024
+
+/** Taking the twin away is waited for no longer. */
+const DROP_MS = 2000
 
 /**
  * Compares rows with a table: they are loaded into a temporary twin (the table's own types decide what is equal), and both sides are counted
@@ -34,8 +38,11 @@ export async function compareWithTable(
     applicationName: 'sluice verify',
     timeZone: request.options.timeZone,
   })
+  // A pooler may let others see it: no name of theirs.
+  const twin = `sluice_twin_${randomBytes(6).toString('hex')}`
   try {
     const side = await comparedSide(connection, {
+      twin,
       target,
       query: request.options.query,
       unloaded: rows.unloaded === true,
@@ -49,13 +56,21 @@ export async function compareWithTable(
       .columnsFor(rows.schema.columns.map((column) => column.name))
       .map((column) => quoteIdentifier(column.name))
       .join(', ')
-    await fillTwin(connection, load, rows.batches)
-    return await compareSides(connection, { list, whole: side.from, limit: rows.limit })
+    await fillTwin(connection, load, { twin, batches: rows.batches })
+    return await compareSides(connection, { twin, list, whole: side.from, limit: rows.limit })
   } catch (error) {
     throw error instanceof SluiceError && error.where.row === undefined ? error.at({ url: target.url }) : error
   } finally {
+    await dropTwin(connection, twin)
     await connection.close()
   }
+}
+
+/** A session of our own takes it along; a pooler's would keep it. */
+async function dropTwin(connection: PgConnection, twin: string): Promise<void> {
+  if (connection.localSettings.length === 0 || connection.lost() !== null) return
+  const drop = connection.query('ROLLBACK').then(() => connection.query(`DROP TABLE IF EXISTS pg_temp.${twin}`))
+  await withinMs(DROP_MS, drop)
 }
 
 /** Whom the twin is made after, and its columns as the twin has them. */
@@ -71,7 +86,7 @@ interface ComparedSide {
  */
 async function comparedSide(
   connection: PgConnection,
-  what: { target: PostgresTarget; query: string | undefined; unloaded: boolean },
+  what: { twin: string; target: PostgresTarget; query: string | undefined; unloaded: boolean },
 ): Promise<ComparedSide> {
   const { target, query, unloaded } = what
   if (query === undefined && target.table === null)
@@ -80,24 +95,24 @@ async function comparedSide(
     })
   const table = query === undefined && target.table !== null ? await describeTable(connection, target.table) : null
   const from = table === null ? `(${onlyStatement(query ?? '')}\n) AS sluice_query` : quoteTable(table)
-  await connection.query(`CREATE TEMPORARY TABLE sluice_twin AS SELECT * FROM ${from} WITH NO DATA`)
+  await connection.query(`CREATE TEMPORARY TABLE ${what.twin} AS SELECT * FROM ${from} WITH NO DATA`)
   if (table !== null && !unloaded) return { from, table }
   const [session] = await connection.query<{ name: string }>(
     'SELECT nspname AS name FROM pg_catalog.pg_namespace WHERE oid = pg_catalog.pg_my_temp_schema()',
   )
   const literal = (name: string): NamePart => ({ name, literal: true })
-  const twin = { schema: literal(session?.name ?? 'pg_temp'), table: literal('sluice_twin') }
+  const twin = { schema: literal(session?.name ?? 'pg_temp'), table: literal(what.twin) }
   return { from, table: await describeTable(connection, twin) }
 }
 
 async function fillTwin(
   connection: PgConnection,
   load: TableLoad,
-  batches: AsyncIterable<ComparedBatch>,
+  { twin, batches }: { twin: string; batches: AsyncIterable<ComparedBatch> },
 ): Promise<void> {
   const lane = new PostgresLane(connection, {
     load,
-    target: 'pg_temp.sluice_twin',
+    target: `pg_temp.${twin}`,
     ledger: null,
     oneStatement: false,
     first: null,
@@ -132,7 +147,7 @@ async function fillTwin(
 
 async function compareSides(
   connection: PgConnection,
-  what: { list: string; whole: string; limit: number },
+  what: { twin: string; list: string; whole: string; limit: number },
 ): Promise<Comparison> {
   const begin = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', ...connection.localSettings]
   await connection.query(begin.join('; '))
@@ -148,10 +163,11 @@ async function compareSides(
     )
     return found.map((row) => row.text)
   }
-  const [source, sink] = [await digest('pg_temp.sluice_twin'), await digest(what.whole)]
+  const twin = `pg_temp.${what.twin}`
+  const [source, sink] = [await digest(twin), await digest(what.whole)]
   const same = source.rows === sink.rows && source.hash === sink.hash
-  const missing = same ? [] : await only('pg_temp.sluice_twin', what.whole)
-  const extra = same ? [] : await only(what.whole, 'pg_temp.sluice_twin')
+  const missing = same ? [] : await only(twin, what.whole)
+  const extra = same ? [] : await only(what.whole, twin)
   await connection.query('COMMIT')
   // Both kinds are shown where there are both: neither takes more than half, unless the other leaves it.
   const shown = Math.max(Math.ceil(what.limit / 2), what.limit - extra.length)
