@@ -1,19 +1,17 @@
-import { createHash } from 'node:crypto'
 import { connectorFor } from '../connectors/registry.ts'
-import type { ComparedBatch, Connector, EndpointRequest } from '../connectors/connector.ts'
+import type { EndpointRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
-import type { Value } from '../core/batch.ts'
-import type { Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
-import { applyMapping } from '../engine/mapping.ts'
-import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, flagName, surroundingsOf } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
 import { planContext } from './plan.ts'
 import type { VerifyRequest, VerifyResult, VerifySide } from './requests.ts'
-import { displayText, mapColumns } from './rows.ts'
+import { mapColumns } from './rows.ts'
+import { mapped, openSource } from './verify-ends.ts'
+import type { End } from './verify-ends.ts'
+import { compareBytes, compareFiles } from './verify-files.ts'
 
 /**
  * Whether source and sink hold the same: for a table rows are compared by its own types, in SQL; for two files their bytes, or their rows where
@@ -36,19 +34,6 @@ export async function verify(sourceUrl: string, sinkUrl: string, request: Verify
   return route.raw
     ? compareBytes(from, to, { signal, limit })
     : compareFiles(from, { ...to, request: { ...to.request, options: plainOptions(to.request) } }, { around, limit })
-}
-
-interface End {
-  readonly url: string
-  readonly request: EndpointRequest
-  readonly connector: Connector
-}
-
-async function openSource(end: End): Promise<Source> {
-  const source = await end.connector.openSource?.(end.request)
-  if (source === undefined)
-    throw new SluiceError('SLUICE_NOT_YET', `${end.connector.name} as a source is specified and not built yet`)
-  return source
 }
 
 /** What was unloaded from a table is compared on the table's side, as if it were to be loaded again. */
@@ -157,117 +142,6 @@ async function compareWithSink(
     o.progressor.stop()
     await source.close()
   }
-}
-
-async function* mapped(
-  source: Source,
-  mapping: Mapping,
-  o: { form: 'csv' | 'rows'; signal: AbortSignal },
-): AsyncGenerator<ComparedBatch> {
-  for (const partition of await source.plan(o)) {
-    const { url } = partition
-    for await (const batch of source.read(partition, o)) yield { url, batch: applyMapping(mapping, batch, url) }
-  }
-}
-
-async function compareBytes(from: End, to: End, o: { signal: AbortSignal; limit: number }): Promise<VerifyResult> {
-  const { signal, limit } = o
-  const [source, sink] = [await hashBytes(from, signal), await hashBytes(to, signal)]
-  const names = new Set([...source.files.keys(), ...sink.files.keys()])
-  const single = source.files.size === 1 && sink.files.size === 1
-  const differences = single
-    ? source.side.hash === sink.side.hash
-      ? []
-      : [{ kind: 'different' as const, text: `${source.side.bytes ?? 0} bytes and ${sink.side.bytes ?? 0} bytes` }]
-    : [...names].flatMap((name) => {
-        const [a, b] = [source.files.get(name), sink.files.get(name)]
-        if (a === b) return []
-        return [
-          {
-            kind:
-              b === undefined ? ('missing' as const) : a === undefined ? ('extra' as const) : ('different' as const),
-            text: name,
-          },
-        ]
-      })
-  return {
-    same: differences.length === 0,
-    source: source.side,
-    sink: sink.side,
-    differences: differences.slice(0, limit),
-  }
-}
-
-/** SHA-256 of each file, and of the whole. */
-async function hashBytes(end: End, signal: AbortSignal): Promise<{ side: VerifySide; files: Map<string, string> }> {
-  const source = await openSource({ ...end, request: { ...end.request, raw: true } })
-  const files = new Map<string, string>()
-  let bytes = 0
-  try {
-    for (const partition of await source.plan({ signal })) {
-      const hash = createHash('sha256')
-      for await (const batch of source.read(partition, { form: 'bytes', signal })) {
-        if (batch.form !== 'bytes') continue
-        hash.update(batch.bytes)
-        bytes += batch.bytes.byteLength
-      }
-      files.set(partition.id, hash.digest('hex'))
-    }
-  } finally {
-    await source.close()
-  }
-  const whole =
-    files.size === 1
-      ? ([...files.values()][0] ?? '')
-      : createHash('sha256')
-          .update(JSON.stringify([...files].toSorted()))
-          .digest('hex')
-  return { side: { url: redactUrl(end.url), rows: null, hash: whole, bytes }, files }
-}
-
-/** Rows of both sides, in any order: counts and the sum of the rows' hashes. */
-async function compareFiles(from: End, to: End, o: { around: Surroundings; limit: number }): Promise<VerifyResult> {
-  const { signal, options } = o.around
-  const [a, b] = [await hashRows(from, { options, signal }), await hashRows(to, { options: null, signal })]
-  const same = a.rows === b.rows && a.hash === b.hash
-  const text =
-    a.rows === b.rows ? `${a.rows} rows on both sides, with other values` : `${a.rows} rows and ${b.rows} rows`
-  return {
-    same,
-    source: { url: redactUrl(from.url), rows: a.rows, hash: a.hash, bytes: null },
-    sink: { url: redactUrl(to.url), rows: b.rows, hash: b.hash, bytes: null },
-    differences: same ? [] : [{ kind: 'different', text }],
-  }
-}
-
-async function hashRows(
-  end: End,
-  o: { options: Surroundings['options'] | null; signal: AbortSignal },
-): Promise<{ rows: number; hash: string }> {
-  const source = await openSource(end)
-  let rows = 0
-  let sum = 0n
-  try {
-    const mapping = mapColumns(await source.describe(o), o.options ?? {}, end.url)
-    for await (const { batch: rowsBatch } of mapped(source, mapping, { form: 'rows', signal: o.signal })) {
-      if (rowsBatch.form !== 'rows') continue
-      const order = rowsBatch.columns.map((name, i) => ({ name, i })).toSorted((x, y) => (x.name < y.name ? -1 : 1))
-      for (const row of rowsBatch.rows) sum = (sum + hashRow(order, row)) & 0xffff_ffff_ffff_ffffn
-      rows += rowsBatch.rows.length
-    }
-  } finally {
-    await source.close()
-  }
-  return { rows, hash: sum.toString(16).padStart(16, '0') }
-}
-
-/** A missing value and NULL are the same here: CSV can't tell them apart. */
-function hashRow(order: readonly { name: string; i: number }[], row: readonly Value[]): bigint {
-  const present = order.flatMap(({ name, i }) => {
-    const text = displayText(row[i])
-    return text === null ? [] : [[name, text]]
-  })
-  return createHash('sha1').update(JSON.stringify(present)).digest().readBigUInt64BE()
 }
 
 /** What was said of the source's format is not said of the sink's. */
