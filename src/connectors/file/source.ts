@@ -102,7 +102,6 @@ export async function* readDecompressed(request: EndpointRequest): AsyncGenerato
 }
 
 class FileSource implements Source {
-  readonly forms: readonly BatchForm[] = ['bytes', 'csv', 'rows']
   readonly #request: EndpointRequest
   readonly #store: Store
   readonly #endpoint: ReturnType<typeof parseEndpoint>
@@ -115,7 +114,7 @@ class FileSource implements Source {
   #bytesRead = 0
   /** Partitions that are being read now. */
   #reading = 0
-  #replayable = true
+  #replayable: boolean
 
   constructor(request: EndpointRequest, where: { store: Store; endpoint: ReturnType<typeof parseEndpoint> }) {
     this.#request = request
@@ -123,6 +122,12 @@ class FileSource implements Source {
     this.#endpoint = where.endpoint
     this.#spool = new Spool(request.spoolDir)
     this.#replayable = where.endpoint.scheme !== 'stdio'
+  }
+
+  /** Of JSON no CSV comes: where the first file is one, rows of all are parsed. */
+  get forms(): readonly BatchForm[] {
+    const { format = 'csv' } = [...this.#heads.values()][0] ?? {}
+    return format === 'csv' || format === 'tsv' ? ['bytes', 'csv', 'rows'] : ['bytes', 'rows']
   }
 
   get replayable(): boolean {
@@ -386,12 +391,10 @@ async function* headFirst(
 function cutAtRow(batch: Batch, until: Position): Batch | null {
   if (batch.form !== 'rows' || batch.end.row <= until.row) return batch
   const keep = batch.places.findIndex((place) => place.row > until.row)
-  return keep <= 0
-    ? null
-    : { ...batch, rows: batch.rows.slice(0, keep), places: batch.places.slice(0, keep), end: until }
+  const [rows, places] = [batch.rows.slice(0, keep), batch.places.slice(0, keep)]
+  return keep <= 0 ? null : { ...batch, rows, places, end: until }
 }
 
-function isSeekable(head: FormatHead): boolean {
-  const { state } = head
+function isSeekable({ state }: FormatHead): boolean {
   return !(typeof state === 'object' && state !== null && 'seekable' in state && state['seekable'] === false)
 }
