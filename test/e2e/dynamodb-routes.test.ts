@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { JobResult } from '../../src/core/job.ts'
-import { type DynamoServer, scanAll, startDynalite, type WireItem } from '../support/dynamodb.ts'
+import { type DynamoPlace, openDynamoPlace } from '../support/dynamo-place.ts'
+import { type DynamoServer, scanAll, type WireItem } from '../support/dynamodb.ts'
 import { type HttpFile, type MisbehavingHttp, startMisbehavingHttp } from '../support/misbehaving-http.ts'
 import { freshDatabase, psql, sharedServices } from '../support/services.ts'
 import { buildZip } from '../unit/compression/build-zip.ts'
@@ -28,6 +28,7 @@ const LONG = Buffer.from(
   `id,postcode,latitude,longitude\n${Array.from({ length: LONG_ROWS }, (_, i) => `${randomBytes(10_000).toString('hex')},X${i},1,2\n`).join('')}`,
 )
 
+let place: DynamoPlace
 let server: DynamoServer
 let http: MisbehavingHttp
 let folder = ''
@@ -35,14 +36,13 @@ let tables = 0
 let table = ''
 
 beforeAll(async () => {
-  server = await startDynalite()
+  place = await openDynamoPlace('routes')
+  ;({ server, folder } = place)
   http = await startMisbehavingHttp()
-  folder = mkdtempSync(join(tmpdir(), 'sluice-routes-'))
 })
 afterAll(async () => {
   await http.stop()
-  await server.stop()
-  rmSync(folder, { recursive: true })
+  await place.close()
 })
 beforeEach(() => {
   table = `Postcodes-${(tables += 1)}`

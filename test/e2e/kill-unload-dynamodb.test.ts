@@ -1,15 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import {
-  dynamoCall,
-  type DynamoFaults,
-  type DynamoServer,
-  startDynalite,
-  startDynamoFaults,
-  type WireItem,
-} from '../support/dynamodb.ts'
+import { type DynamoPlace, openDynamoPlace } from '../support/dynamo-place.ts'
+import { dynamoCall, type DynamoFaults, type DynamoServer, type WireItem } from '../support/dynamodb.ts'
 import { freshBucket, s3Do, sharedServices } from '../support/services.ts'
 import { until } from './bytes-place.ts'
 import { cli, ended, startCli } from './cli-process.ts'
@@ -20,6 +13,7 @@ const ITEM_CHARS = 24_000
 /** Held up so long, a whole Scan takes about two seconds. */
 const SCAN_MS = 100
 
+let place: DynamoPlace
 let server: DynamoServer
 let faults: DynamoFaults
 let folder = ''
@@ -27,9 +21,8 @@ let bucket = ''
 const s3 = () => sharedServices().versitygw
 
 beforeAll(async () => {
-  server = await startDynalite()
-  faults = await startDynamoFaults(server)
-  folder = mkdtempSync(join(tmpdir(), 'sluice-kill-scan-'))
+  place = await openDynamoPlace('kill-scan')
+  ;({ server, faults, folder } = place)
   bucket = await freshBucket(s3(), 'killscan')
   await dynamoCall(server, 'CreateTable', {
     TableName: 'Killed',
@@ -43,11 +36,7 @@ beforeAll(async () => {
     await dynamoCall(server, 'BatchWriteItem', { RequestItems: { Killed: puts } })
   }
 })
-afterAll(async () => {
-  await faults.stop()
-  await server.stop()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => place.close())
 
 const valueOf = (k: number): string => `${k}`.padEnd(ITEM_CHARS, 'x')
 

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compress } from '../../src/compression/compress.ts'
 import { copy, type CopyOptions, type JobResult } from '../../src/index.ts'
-import { type DynamoServer, scanAll, startDynalite, type WireItem } from '../support/dynamodb.ts'
+import { type DynamoPlace, openDynamoPlace } from '../support/dynamo-place.ts'
+import { type DynamoServer, scanAll, type WireItem } from '../support/dynamodb.ts'
 import { freshBucket, s3Do, sharedServices } from '../support/services.ts'
 import { buildZip } from '../unit/compression/build-zip.ts'
 
@@ -33,6 +33,7 @@ const objects = CODES.map((code, i) => ({
 const JSONL = Buffer.from(objects.map((one) => `${JSON.stringify(one)}\n`).join(''))
 const DDB = Buffer.from(ITEMS.map((Item) => `${JSON.stringify({ Item })}\n`).join(''))
 
+let place: DynamoPlace
 let server: DynamoServer
 let folder = ''
 let bucket = ''
@@ -40,14 +41,11 @@ let tables = 0
 const s3 = () => sharedServices().versitygw
 
 beforeAll(async () => {
-  server = await startDynalite()
-  folder = mkdtempSync(join(tmpdir(), 'sluice-sources-'))
+  place = await openDynamoPlace('sources')
+  ;({ server, folder } = place)
   bucket = await freshBucket(s3(), 'ddbsources')
 })
-afterAll(async () => {
-  await server.stop()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => place.close())
 
 async function zstd(bytes: Uint8Array): Promise<Uint8Array> {
   const compressor = await compress('zstd')

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -18,20 +17,19 @@ import { createDynamoSource } from '../../src/connectors/dynamodb/source.ts'
 import type { Value } from '../../src/core/batch.ts'
 import type { Partition, Position } from '../../src/core/job.ts'
 import type { Source } from '../../src/core/ports.ts'
-import { dynamoCall, type DynamoServer, startDynalite } from '../support/dynamodb.ts'
+import { type DynamoPlace, openDynamoPlace } from '../support/dynamo-place.ts'
+import { dynamoCall, type DynamoServer } from '../support/dynamodb.ts'
 
 const ITEMS = 1200
+let place: DynamoPlace
 let server: DynamoServer
 let folder = ''
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sluice-unload-'))
-  server = await startDynalite()
+  place = await openDynamoPlace('unload')
+  ;({ server, folder } = place)
 })
-afterAll(async () => {
-  await server.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => place.close())
 
 const path = (name: string): string => join(folder, name)
 const base = () => ({ env: server.env, stateDir: path('state') })
