@@ -75,6 +75,8 @@ interface Pass {
   readonly partitions: readonly Partition[]
   readonly replayable: boolean
   readonly bytesRead: number
+  /** Whether rows were looked at before the first was moved: what stops that can be gone on with. */
+  readonly looked?: boolean | undefined
   /** Of the sink. */
   readonly inPlace?: boolean | undefined
   /** Whether the state of the source that was read is gone, and nothing of it stays in the sink. */
@@ -112,19 +114,19 @@ async function moveOnce(request: CopyRequest, session: Session): Promise<Pass> {
   let sink: Sink | null = null
   let outcome: JobOutcome
   let partitions: readonly Partition[] = []
+  const seen = { rows: false }
   try {
     progressor.phase('preparing')
     source = await openSource(request, session)
     sink = await openSink(request, session, folder)
-    const prepared = await prepare({ source, sink }, session)
+    const prepared = await prepare({ source, sink, seen }, session)
     partitions = prepared.partitions
     outcome = await moveRows({ source, sink, prepared }, session)
   } catch (thrown) {
     const error = toSluiceError(around.signal.aborted ? around.signal.reason : thrown)
     // What earlier runs left stays for the next resume.
-    await sink?.abort(error, {
-      resumable: earlierRuns(folder.entries).runs > 1 && error.exitClass(true) === 'resumable',
-    })
+    const moved = seen.rows || earlierRuns(folder.entries).runs > 1
+    await sink?.abort(error, { resumable: moved && error.exitClass(true) === 'resumable' })
     outcome = { ...countMoved([]), outputs: [], error }
   } finally {
     await sink?.close().catch(() => undefined)
@@ -137,6 +139,7 @@ async function moveOnce(request: CopyRequest, session: Session): Promise<Pass> {
     partitions,
     replayable: source?.replayable ?? true,
     bytesRead: source?.bytesRead() ?? 0,
+    looked: seen.rows,
     inPlace: sink?.inPlace,
     mayRestart: lost && rowsWritten === 0 && folder.header.resumable,
   }
@@ -169,7 +172,10 @@ interface Prepared {
   readonly source: Source
 }
 
-async function prepare(ends: { source: Source; sink: Sink }, session: Session): Promise<Prepared> {
+async function prepare(
+  ends: { source: Source; sink: Sink; seen: { rows: boolean } },
+  session: Session,
+): Promise<Prepared> {
   const { folder, around, progressor, route } = session
   const { signal, options } = around
   const recorded = folder.entries.find((entry) => entry.kind === 'partitions')
@@ -186,6 +192,7 @@ async function prepare(ends: { source: Source; sink: Sink }, session: Session): 
   const whole = described.typed !== true && partitions.length === 1
   if (!route.raw && mustInfer(met, { create: options.create === true, wantsTypes, whole })) {
     progressor.phase('inferring')
+    ends.seen.rows = true
     const inferred = await inferSource(ends.source, {
       mapping: { ...mapping, schema: met },
       typed: described.typed === true,
@@ -245,7 +252,8 @@ async function conclude(pass: Omit<Pass, 'mayRestart'>, ending: Ending): Promise
   const { outcome, replayable } = pass
   const earlier = earlierRuns(folder.entries)
   // What a job had begun to move in an earlier run counts: then a failure to begin again is no usage error.
-  const rowsMoved = outcome.began === true || outcome.rowsRead > 0 || outcome.bytesWritten > 0 || earlier.runs > 1
+  const moved = outcome.began === true || outcome.rowsRead > 0 || outcome.bytesWritten > 0
+  const rowsMoved = moved || pass.looked === true || earlier.runs > 1
   const status = statusOf(outcome.error, { rowsMoved, resumable: replayable && folder.header.resumable })
   const own = {
     bytesRead: pass.bytesRead,

@@ -211,17 +211,21 @@ describe('zips on the web', () => {
     expect(result.error?.where).toContain('a.zip')
   })
 
-  it('broken in the middle, the job stops, and resume finishes it when the server is well again', async () => {
+  it.each([
+    ['while it is loaded', MAPPING],
+    ['while types are inferred', ['--select', 'postcode,latitude,longitude']],
+  ])('broken %s, the job stops, and resume finishes it when the server is well again', async (_, flags) => {
     const bytes = zipped(LONG)
     const source = zip('a.zip', bytes)
-    await copied([source, url(`${table}-whole`)], [...KEY, ...MAPPING])
+    await copied([source, url(`${table}-whole`)], [...KEY, ...flags])
     const requests = http.requests(new URL(source).pathname).length
     http.onRequest((path, earlier) => {
       if (path !== new URL(source).pathname) return
-      if (earlier === 2 * requests - 1) http.file(path, { bytes, cut: { afterBytes: 1_000_000, times: 1 } })
+      // Behind the first extent, of 2 MiB, which is half as long here.
+      if (earlier === 2 * requests - 1) http.file(path, { bytes, cut: { afterBytes: 1_600_000, times: 1 } })
       if (earlier === 2 * requests) http.file(path, { bytes, failure: { status: 503, times: 1_000_000 } })
     })
-    const stopped = await load(source, ['--retry-for', '1s'])
+    const stopped = await copied([source, url()], [...KEY, ...flags, '--retry-for', '1s'])
     http.onRequest(() => undefined)
     expect(stopped).toMatchObject({ code: 4, status: 'stopped' })
     expect(stopped.resumeCommand).toContain(stopped.jobId)
