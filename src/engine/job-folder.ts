@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { appendFile, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SluiceError } from '../core/errors.ts'
 import type { Json, JobResult, JobStatus, Partition } from '../core/job.ts'
 import type { CopyOptions } from '../core/options.ts'
 import { acquireLock, isLocked, releaseLock } from './job-lock.ts'
+import { makeFolders } from './make-folders.ts'
 
 /** What is known of a job when it begins. Never holds a secret: URLs are redacted. */
 export interface JobHeader {
@@ -68,12 +69,12 @@ export class JobFolder {
     // Made under another name and renamed once it is whole and locked: a kill in between leaves no half job behind.
     const making = join(stateDir, 'jobs', `.${header.jobId}-${randomBytes(4).toString('hex')}`)
     try {
-      await mkdir(making, { recursive: true, mode: 0o700 })
+      await makeFolders(making, 0o700)
       await acquireLock(making)
       await writeWhole(join(making, 'job.json'), JSON.stringify(header, null, 2))
       await rename(making, path)
     } catch (error) {
-      await rm(making, { recursive: true, force: true })
+      await rm(making, { recursive: true, force: true }).catch(() => undefined)
       if (isCode(error, 'EEXIST') || isCode(error, 'ENOTEMPTY'))
         throw new SluiceError('SLUICE_JOB_EXISTS', `job ${header.jobId} is there already`, {
           hint: `go on with it by --job-id ${header.jobId} --resume, or choose another id`,
@@ -187,7 +188,7 @@ export function newJobId(now: Date): string {
 }
 
 async function rememberFingerprint(stateDir: string, header: JobHeader): Promise<void> {
-  await mkdir(join(stateDir, 'fingerprints'), { recursive: true, mode: 0o700 })
+  await makeFolders(join(stateDir, 'fingerprints'), 0o700)
   await writeWhole(join(stateDir, 'fingerprints', header.fingerprint), header.jobId)
 }
 

@@ -136,28 +136,43 @@ describe('a signal', () => {
   })
 })
 
-describe.runIf(existsSync('/dev/full'))('standard output that takes nothing', () => {
-  it.each(['cat people.csv', 'copy people.csv - --sink-format jsonl', 'completion bash', 'help'])('%s says so', (words) => {
-    writeFileSync(join(folder, 'people.csv'), 'id\n1\n')
-    const { status, stderr } = spawnSync(
-      'bash',
-      ['--norc', '--noprofile', '-c', `"$NODE" "$MAIN" ${words} > /dev/full`],
-      {
-        cwd: folder,
-        env: {
-          PATH: process.env['PATH'] ?? '',
-          HOME: '/nonexistent',
-          XDG_STATE_HOME: join(folder, 'state'),
-          NODE: process.execPath,
-          MAIN,
-        },
-        encoding: 'utf8',
-      },
-    )
-    expect(stderr).toContain('standard output: ENOSPC: no space left on device, write  [SLUICE_DISK_FULL]')
-    expect(stderr).not.toContain('SLUICE_INTERNAL')
-    expect([1, 2]).toContain(status)
+it('standard input that is a folder is no empty input', () => {
+  const { status, stderr } = spawnSync('bash', ['--norc', '--noprofile', '-c', '"$NODE" "$MAIN" cat - < .'], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', NODE: process.execPath, MAIN },
+    encoding: 'utf8',
   })
+  expect({ status, stderr: stderr.split('\n')[0] }).toEqual({
+    status: 2,
+    stderr: 'error: standard input is a folder  [SLUICE_USAGE]',
+  })
+})
+
+describe.runIf(existsSync('/dev/full'))('standard output that takes nothing', () => {
+  it.each(['cat people.csv', 'copy people.csv - --sink-format jsonl', 'completion bash', 'help'])(
+    '%s says so',
+    (words) => {
+      writeFileSync(join(folder, 'people.csv'), 'id\n1\n')
+      const { status, stderr } = spawnSync(
+        'bash',
+        ['--norc', '--noprofile', '-c', `"$NODE" "$MAIN" ${words} > /dev/full`],
+        {
+          cwd: folder,
+          env: {
+            PATH: process.env['PATH'] ?? '',
+            HOME: '/nonexistent',
+            XDG_STATE_HOME: join(folder, 'state'),
+            NODE: process.execPath,
+            MAIN,
+          },
+          encoding: 'utf8',
+        },
+      )
+      expect(stderr).toContain('standard output: ENOSPC: no space left on device, write  [SLUICE_DISK_FULL]')
+      expect(stderr).not.toContain('SLUICE_INTERNAL')
+      expect([1, 2]).toContain(status)
+    },
+  )
 })
 
 describe('a reader that goes away', () => {

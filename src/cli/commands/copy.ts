@@ -3,6 +3,7 @@ import { redactUrl } from '../../core/redact.ts'
 import { confirm } from '../confirm.ts'
 import type { CommandContext, RunCommand } from '../context.ts'
 import { runJob } from '../run-job.ts'
+import { standardInput } from '../standard-input.ts'
 import { compileLess } from '../v8-flags.ts'
 
 /** `sluice copy SOURCE SINK`. */
@@ -34,7 +35,7 @@ export const run: RunCommand = async (context) => {
       jobId: own.jobId,
       resume: own.resume,
       newJob: own.newJob,
-      stdin: source === '-' ? process.stdin : undefined,
+      stdin: source === '-' ? standardInput() : undefined,
       stdout: sink === '-' ? process.stdout : undefined,
     }),
   )

@@ -1,5 +1,6 @@
 import { inspect, type InspectResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
+import { standardInput } from '../standard-input.ts'
 import type { Style } from '../style.ts'
 import { indent, renderTable, type TableColumn } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
@@ -11,7 +12,7 @@ const SAMPLE_WIDTH = 30
 export const run: RunCommand = async (context) => {
   const { operands, options, own, env, outStyle, print, screen, style } = context
   const [url = ''] = operands
-  const stdin = url === '-' ? process.stdin : undefined
+  const stdin = url === '-' ? standardInput() : undefined
   const result = await inspect(url, {
     options,
     rows: own.rows,

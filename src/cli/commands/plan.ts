@@ -1,5 +1,6 @@
 import { plan, type PlanResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
+import { standardInput } from '../standard-input.ts'
 import type { Style } from '../style.ts'
 import { indent, renderTable } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
@@ -11,7 +12,7 @@ const MOST_PARTITIONS = 20
 export const run: RunCommand = async (context) => {
   const { operands, options, own, env, stateDir, outStyle, print } = context
   const [source = '', sink = ''] = operands
-  const stdin = source === '-' ? process.stdin : undefined
+  const stdin = source === '-' ? standardInput() : undefined
   const result = await plan({ source, sink, options, env, stateDir, signal: context.interruption.signal, stdin })
   await print(own.json === true ? `${JSON.stringify(result)}\n` : `${renderPlan(result, outStyle)}\n`)
   return 0

@@ -1,4 +1,5 @@
-import { appendFile, mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -28,6 +29,15 @@ describe('JobFolder', () => {
     await expect(JobFolder.open(stateDir, 'a-job')).rejects.toMatchObject({ code: 'SLUICE_JOB_RUNNING' })
     await folder.close()
     expect((await viewJob(stateDir, 'a-job')).running).toBe(false)
+  })
+
+  it.runIf(existsSync('/proc/self'))('is an error where no folder can be made, and is not tried for ever', async () => {
+    await expect(JobFolder.create('/proc/no-such/state', header)).rejects.toMatchObject({ code: 'SLUICE_STATE' })
+    await writeFile(join(stateDir, 'file'), '')
+    await expect(JobFolder.create(join(stateDir, 'file'), header)).rejects.toMatchObject({ code: 'SLUICE_STATE' })
+    const deep = join(stateDir, 'a', 'b', 'c')
+    await (await JobFolder.create(deep, header)).close()
+    expect(await listJobIds(deep)).toEqual(['a-job'])
   })
 
   it('is made once for an id, and the one that is there stays as it is', async () => {

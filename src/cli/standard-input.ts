@@ -1,0 +1,24 @@
+import { fstatSync } from 'node:fs'
+import { SluiceError } from '../core/errors.ts'
+
+/**
+ * Standard input as a source. Node takes a folder (`< .`) for an input without bytes.
+ *
+ * @throws SLUICE_USAGE
+ */
+export function standardInput(): NodeJS.ReadStream {
+  if (isFolder())
+    throw new SluiceError('SLUICE_USAGE', 'standard input is a folder', {
+      where: { url: '-' },
+      hint: 'redirect a file into it, or name the folder with a / at its end',
+    })
+  return process.stdin
+}
+
+function isFolder(): boolean {
+  try {
+    return fstatSync(0).isDirectory()
+  } catch {
+    return false
+  }
+}
