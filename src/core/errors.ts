@@ -197,6 +197,13 @@ interface SluiceErrorOptions {
   readonly retryable?: boolean | undefined
 }
 
+/** Names and values of the data stand in messages: a header of 10 MB shall not be printed whole. In characters. */
+const LONGEST_TEXT = 4000
+
+function cut(text: string): string {
+  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)}…`
+}
+
 /** The one error class. `message` says what; `where` says where; `hint` says what to do. None of them ever holds a secret. */
 export class SluiceError extends Error {
   override readonly name = 'SluiceError'
@@ -207,10 +214,10 @@ export class SluiceError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: ErrorCode, message: string, options: SluiceErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(cut(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.where = options.where ?? {}
-    this.hint = options.hint ?? ERROR_RULES[code].hint
+    this.hint = cut(options.hint ?? ERROR_RULES[code].hint)
     this.retryable = options.retryable ?? ERROR_RULES[code].retryable
     this.retryAfterMs = options.retryAfterMs
   }
@@ -268,7 +275,7 @@ export function formatPlace(place: ErrorPlace): string {
     .join(' ')
   const head = [place.url ?? '', spot].filter(Boolean).join(' ')
   const rest = [
-    place.column === undefined ? '' : `column ${place.column}`,
+    place.column === undefined ? '' : cut(`column ${place.column}`),
     place.partition === undefined ? '' : `partition ${place.partition}`,
   ].filter(Boolean)
   return [head, ...rest].filter(Boolean).join(', ')

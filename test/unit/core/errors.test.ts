@@ -27,6 +27,13 @@ describe('ERROR_RULES', () => {
 })
 
 describe('SluiceError', () => {
+  it('never prints a name of megabytes', () => {
+    const name = 'h'.repeat(10_000_000)
+    const error = new SluiceError('SLUICE_COLUMN_MISSING', `no column "${name}"`, { hint: `--select ${name}` })
+    const said = [error.message, error.hint, error.at({ column: name }).message, formatPlace({ column: name })]
+    for (const text of said) expect(text).toHaveLength(4001)
+  })
+
   it('takes hint and retryability from the table, unless the throw site knows better', () => {
     const plain = new SluiceError('SLUICE_NETWORK', 'gone')
     expect(plain).toMatchObject({
