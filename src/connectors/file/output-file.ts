@@ -169,12 +169,13 @@ class OutputFile implements OutputTarget {
     const writer = await this.#open(size, o)
     const number = Math.floor(this.#offset / this.#place.partBytes) + 1
     const part = { number, offset: this.#offset, bytes: this.#chunks }
-    this.#offset += this.#buffered
+    const bytes = this.#buffered
+    this.#offset += bytes
     this.#chunks = []
     this.#buffered = 0
     await this.#place.gate.send(async () => {
       this.#parts.push(await writer.writePart(part, o))
-    })
+    }, bytes)
   }
 
   #open(size: number | null, o: Abortable): Promise<ObjectWriter> {

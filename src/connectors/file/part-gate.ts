@@ -1,9 +1,18 @@
 /** Parts in flight where `--parallelism` does not say. */
 const PARTS_IN_FLIGHT = 4
+/** Bytes of parts that are made and wait for their turn while production goes on: what a connection that falls free takes at once. 16 MiB. */
+const AHEAD_BYTES = 16 * 1024 * 1024
+
+interface Waiting {
+  readonly bytes: number
+  readonly begin: () => void
+  /** Lets production go on, where it waits for the part to wait by itself. */
+  heard: (() => void) | null
+}
 
 /**
- * Bounds the parts in flight of all files of a sink together. Memory: the parts in flight, and those that wait for their turn, of which each file has
- * one at most. What fails is kept and thrown by whoever comes next.
+ * Bounds the parts in flight of all files of a sink together. Memory: the parts in flight, 16 MiB that wait for their turn, and of each file one part that
+ * production waits with. What fails is kept and thrown by whoever comes next; what waited then is not begun.
  */
 export class PartGate {
   /** Most parts in flight. */
@@ -11,7 +20,9 @@ export class PartGate {
   /** `--parallelism 0`: production waits for each part. */
   readonly waits: boolean
   readonly #sending = new Set<Promise<void>>()
-  readonly #queue: (() => void)[] = []
+  readonly #queue: Waiting[] = []
+  /** Of parts in the queue that production does not wait for. */
+  #aheadBytes = 0
   #free: number
   #failure: { readonly reason: unknown } | null = null
 
@@ -21,27 +32,21 @@ export class PartGate {
     this.#free = this.limit
   }
 
-  /** Begins `task` once there is room for it, and resolves then: production goes on beside it (with `waits`, when it is through). */
-  async send(task: () => Promise<void>): Promise<void> {
-    await this.#enter()
-    if (this.#failure !== null) {
-      this.#leave()
-      throw this.#failure.reason
-    }
-    const sending = task()
-      .catch((reason: unknown) => {
-        this.#failure ??= { reason }
-      })
-      .finally(() => {
-        this.#sending.delete(sending)
-        this.#leave()
-      })
+  /**
+   * Begins `task`, which sends so many bytes, in its turn. Resolves once there is room for the next: production goes on beside it (with `waits`, when it is
+   * through).
+   */
+  async send(task: () => Promise<void>, bytes: number): Promise<void> {
+    this.throwFailure()
+    const turn = this.#enter(bytes)
+    const sending = this.#run(task, turn.begun)
     this.#sending.add(sending)
-    if (this.waits) await sending
+    void sending.then(() => this.#sending.delete(sending))
+    await (this.waits ? sending : turn.heard)
     this.throwFailure()
   }
 
-  /** All parts that were begun are through. Never throws. */
+  /** All parts are through. Never throws. */
   async settled(): Promise<void> {
     await Promise.all(this.#sending)
   }
@@ -50,17 +55,47 @@ export class PartGate {
     if (this.#failure !== null) throw this.#failure.reason
   }
 
-  #enter(): Promise<void> {
+  async #run(task: () => Promise<void>, begun: Promise<void>): Promise<void> {
+    await begun
+    try {
+      if (this.#failure === null) await task()
+    } catch (reason) {
+      this.#failure ??= { reason }
+    } finally {
+      this.#leave()
+    }
+  }
+
+  /** `begun`: it is the part's turn; `heard`: production may go on. */
+  #enter(bytes: number): { readonly begun: Promise<void>; readonly heard: Promise<void> } {
     if (this.#free > 0) {
       this.#free -= 1
-      return Promise.resolve()
+      return { begun: Promise.resolve(), heard: Promise.resolve() }
     }
-    return new Promise((resolve) => this.#queue.push(resolve))
+    const ahead = !this.waits && this.#aheadBytes + bytes <= AHEAD_BYTES
+    if (ahead) this.#aheadBytes += bytes
+    let heard = (): void => undefined
+    const hearing = ahead ? Promise.resolve() : new Promise<void>((resolve) => (heard = resolve))
+    const begun = new Promise<void>((resolve) => {
+      this.#queue.push({ bytes, begin: resolve, heard: ahead ? null : heard })
+    })
+    return { begun, heard: hearing }
   }
 
   #leave(): void {
     const next = this.#queue.shift()
-    if (next === undefined) this.#free += 1
-    else next()
+    if (next === undefined) {
+      this.#free += 1
+      return
+    }
+    if (next.heard === null) this.#aheadBytes -= next.bytes
+    next.heard?.()
+    next.begin()
+    for (const waiting of this.#queue) {
+      if (waiting.heard === null || this.waits || this.#aheadBytes + waiting.bytes > AHEAD_BYTES) continue
+      this.#aheadBytes += waiting.bytes
+      waiting.heard()
+      waiting.heard = null
+    }
   }
 }
