@@ -277,7 +277,7 @@ async function conclude(pass: Omit<Pass, 'mayRestart'>, ending: Ending): Promise
     rowsSkipped: outcome.filtered + outcome.superseded,
     skipped: { filtered: outcome.filtered, superseded: outcome.superseded, existing: 0 },
     bytesRead: earlier.bytesRead + own.bytesRead,
-    bytesWritten: outcome.bytesWritten,
+    bytesWritten: bytesOf(outcome),
     partitions: pass.partitions.length,
     retries: earlier.retries + own.retries,
     throttles: earlier.throttles + own.throttles,
@@ -293,6 +293,11 @@ async function conclude(pass: Omit<Pass, 'mayRestart'>, ending: Ending): Promise
   }
   if (status !== 'stopped') await folder.writeResult(result)
   return result
+}
+
+/** What the outputs have, which is more than their rows took where files have an end of their own (Parquet's footer); what was sealed, where there are none. */
+function bytesOf({ outputs, bytesWritten }: JobOutcome): number {
+  return outputs.length === 0 ? bytesWritten : outputs.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
 /** `--new-job`: what the unfinished job left behind goes, and it is over. */

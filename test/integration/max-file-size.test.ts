@@ -38,6 +38,7 @@ describe('--max-file-size', () => {
       .toSorted()
       .map((name) => statSync(join(folder, name)).size)
     expect(sizes).toEqual(result.outputs.map(({ bytes }) => bytes))
+    expect(result.bytesWritten).toBe(sizes.reduce((sum, bytes) => sum + bytes, 0))
     expect(sizes.length).toBeGreaterThan(1)
     expect(Math.max(...sizes)).toBeLessThanOrEqual(MOST)
     expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(MOST * 0.6)
