@@ -59,6 +59,12 @@ export async function isSpecialFile(key: string): Promise<boolean> {
   return stat(key, { bigint: true }).then(isSpecial, () => false)
 }
 
+/** A listing that finds nothing asks whether there is anything to look through. @throws SLUICE_NOT_FOUND */
+export async function requireFolder(key: string): Promise<void> {
+  // With the slash at its end, the name of a file is none (ENOTDIR).
+  await statOf(key.endsWith('/') ? key : `${key}/`)
+}
+
 /** `taken` grows by one name for each FIFO or device that is read. */
 async function* readOnce(
   info: ObjectInfo,

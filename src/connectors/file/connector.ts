@@ -121,9 +121,21 @@ async function* list(request: EndpointRequest): AsyncGenerator<ObjectInfo> {
   const store = await openStore(endpoint, request)
   const o = { signal: request.signal, glob: request.options.glob !== false }
   try {
-    if (endpoint.key.endsWith('/')) for await (const match of listMatches(store, endpoint, o)) yield match.info
-    else for (const match of await matchObjects(store, endpoint, o)) yield match.info
+    if (endpoint.key.endsWith('/')) {
+      let found = 0
+      for await (const { info } of listMatches(store, endpoint, o)) {
+        found += 1
+        yield info
+      }
+      if (found === 0 && endpoint.scheme === 'file') await requireLocalFolder(endpoint.key)
+    } else for (const match of await matchObjects(store, endpoint, o)) yield match.info
   } finally {
     await store.close()
   }
+}
+
+/** An empty folder is fine; one that is not there is none. S3 has no folders, only keys that begin alike. */
+async function requireLocalFolder(key: string): Promise<void> {
+  const { requireFolder } = await import('../../stores/local-store.ts')
+  await requireFolder(key)
 }
