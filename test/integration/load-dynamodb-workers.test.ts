@@ -333,10 +333,10 @@ describe('the threads themselves', () => {
       attributesFor,
     })
     await expect(crew.ready).rejects.toMatchObject({
-      code: 'SLUICE_INTERNAL',
+      code: 'SLUICE_THREADS',
       hint: expect.stringContaining('--workers 0') as unknown,
     })
-    await expect(crew.begin().settled()).rejects.toMatchObject({ code: 'SLUICE_INTERNAL' })
+    await expect(crew.begin().settled()).rejects.toMatchObject({ code: 'SLUICE_THREADS' })
     await crew.close()
   })
 })
