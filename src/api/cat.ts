@@ -4,6 +4,7 @@ import { SluiceError } from '../core/errors.ts'
 import type { Source } from '../core/ports.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
+import { onlyName, refuseUnheeded } from './built-options.ts'
 import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { CatRequest, OutputStream } from './requests.ts'
 import { mapColumns, readRows } from './rows.ts'
@@ -17,6 +18,7 @@ export async function cat(url: string, request: CatRequest): Promise<void> {
   const { options, stdout } = request
   const around = surroundingsOf(request, new Progressor(undefined))
   const connector = await connectorFor(url)
+  refuseUnheeded(options, { source: onlyName(connector.name), defaults: request.defaults })
   const endpoint = endpointRequest(url, around)
   if (connector.openSource === undefined)
     throw new SluiceError('SLUICE_NOT_YET', `cat of ${connector.name} is specified and not built yet`)

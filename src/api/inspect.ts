@@ -6,6 +6,7 @@ import { redactUrl } from '../core/redact.ts'
 import type { Column } from '../core/schema.ts'
 import { Progressor } from '../engine/progress.ts'
 import { ColumnProfiler } from '../engine/profile.ts'
+import { onlyName, refuseUnheeded } from './built-options.ts'
 import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { InspectRequest, InspectResult } from './requests.ts'
 import { displayText, readRows } from './rows.ts'
@@ -25,6 +26,7 @@ export async function inspect(url: string, request: InspectRequest): Promise<Ins
   const progressor = new Progressor(undefined)
   const around = surroundingsOf(request, progressor)
   const connector = await connectorFor(url)
+  refuseUnheeded(request.options, { source: onlyName(connector.name), defaults: request.defaults })
   const asked = endpointRequest(url, around)
   // To be looked at, a value's own text is as good as any.
   const endpoint = { ...asked, options: { onSpecial: 'text' as const, ...asked.options } }

@@ -11,6 +11,8 @@ export interface CopyRequest {
   readonly source: string
   readonly sink: string
   readonly options: CopyOptions
+  /** Options that stand for any job (of a config file or the environment): they are passed over where nothing heeds them. */
+  readonly defaults?: readonly string[] | undefined
   readonly env: Environment
   /** Folder for jobs' state, see `--state-dir`. */
   readonly stateDir: string
@@ -47,6 +49,8 @@ export interface PlanResult {
 
 export interface ReadRequest {
   readonly options: CopyOptions
+  /** Options that stand for any job (of a config file or the environment): they are passed over where nothing heeds them. */
+  readonly defaults?: readonly string[] | undefined
   readonly env: Environment
   readonly signal?: AbortSignal | undefined
   readonly stdin?: AsyncIterable<Uint8Array> | undefined

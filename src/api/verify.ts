@@ -3,7 +3,7 @@ import type { EndpointRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
 import { redactUrl } from '../core/redact.ts'
 import { Progressor } from '../engine/progress.ts'
-import { requireBuilt } from './built-options.ts'
+import { refuseUnheeded, requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, flagName, surroundingsOf } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
 import { planContext } from './plan.ts'
@@ -26,6 +26,9 @@ export async function verify(sourceUrl: string, sinkUrl: string, request: Verify
   const sink = await connectorFor(sinkUrl)
   requireBuilt({ ...request.options, yes: true }, sink)
   const from = { url: sourceUrl, request: endpointRequest(sourceUrl, around), connector: await connectorFor(sourceUrl) }
+  // Rows are compared with what a query gives, and a table is read, on either side.
+  const source = { name: from.connector.name, kinds: [from.connector.name, sink.name] }
+  refuseUnheeded(request.options, { source, defaults: request.defaults })
   const to = { url: sinkUrl, request: endpointRequest(sinkUrl, around), connector: sink }
   const limit = request.limit ?? 10
   if (sink.compareRows !== undefined) return compareWithSink(from, to, { limit, progressor, around })

@@ -39,6 +39,8 @@ export interface CommandContext {
   readonly spec: CommandSpec
   readonly operands: readonly string[]
   readonly options: CopyOptions
+  /** Keys of what config file and environment say, and the command line does not. */
+  readonly defaults: readonly string[]
   readonly own: OwnSettings
   readonly env: Environment
   readonly stateDir: string

@@ -78,7 +78,8 @@ function createContext(
   rest: Pick<CommandContext, 'version' | 'interruption'>,
 ): CommandContext {
   const { env } = process
-  const { options: given, own } = splitSettings(spec, mergeSettings(spec, parsed.values, { cwd: process.cwd(), env }))
+  const settings = mergeSettings(spec, parsed.values, { cwd: process.cwd(), env })
+  const { options: given, own } = splitSettings(spec, settings)
   const options = withQueryFile(given, own)
   const { screen, style, outStyle } = createScreen(own, env)
   rest.interruption.notify((name) => {
@@ -89,6 +90,7 @@ function createContext(
     spec,
     operands: parsed.operands,
     options,
+    defaults: [...settings.keys()].filter((key) => !parsed.values.has(key)),
     own,
     env,
     stateDir: stateDirOf(own, env),

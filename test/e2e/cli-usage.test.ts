@@ -80,6 +80,11 @@ describe('usage errors', () => {
       'error: --create-table is about a table of DynamoDB, and the sink is PostgreSQL  [SLUICE_USAGE]',
     ],
     [
+      'a query, and a source that takes none',
+      ['copy', 'people.csv', 'out.csv', '--query', 'SELECT 1'],
+      'error: --query is about a table of PostgreSQL, and the source is file  [SLUICE_USAGE]',
+    ],
+    [
       'a flag that is not built',
       ['copy', 'people.csv', 'out.csv', '--reject-limit', '5'],
       'error: --reject-limit is not built yet  [SLUICE_NOT_YET]',

@@ -52,14 +52,20 @@ afterEach(async () => {
 })
 
 const source = (): string => `${database.url}?table=people`
-const FLAGS = ['--part-size', '5MiB', '--parallelism', '1', '--row-group-rows', '10000']
+const FLAGS = ['--part-size', '5MiB', '--parallelism', '1']
+const groupsOf = (format: Format): string[] => (format === 'parquet' ? ['--row-group-rows', '10000'] : [])
 const MANIFEST = 'list.json'
 const manifest = (): string[] => ['--manifest', `s3://${bucket}/${MANIFEST}`]
-const oneFile = (format: Format): string[] => [source(), `s3://${bucket}/out.${format}`, '--single-file', ...FLAGS]
+const oneFile = (format: Format): string[] => [
+  ...[source(), `s3://${bucket}/out.${format}`, '--single-file'],
+  ...FLAGS,
+  ...groupsOf(format),
+]
 const files = (format: Format): string[] => [
   ...[source(), `s3://${bucket}/p/`, '--sink-format', format],
   ...manifest(),
   ...FLAGS,
+  ...groupsOf(format),
 ]
 const fileKey = (format: Format, n: number): string => `p/people-0000${n}.${format}`
 

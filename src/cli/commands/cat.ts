@@ -4,11 +4,11 @@ import type { RunCommand } from '../context.ts'
 import { standardInput } from '../standard-input.ts'
 
 /** `sluice cat URL`: the bytes, decompressed, or the rows. */
-export const run: RunCommand = async ({ operands, options, own, env, interruption }) => {
+export const run: RunCommand = async ({ operands, options, defaults, own, env, interruption }) => {
   const [url = ''] = operands
   const stdin = url === '-' ? standardInput() : undefined
   try {
-    await cat(url, { options, as: own.as, env, stdin, stdout: process.stdout, signal: interruption.signal })
+    await cat(url, { options, defaults, as: own.as, env, stdin, stdout: process.stdout, signal: interruption.signal })
   } catch (thrown) {
     // What the reader of a closed pipe no longer wants is no error of the source's.
     if (interruption.brokenPipe) return 141

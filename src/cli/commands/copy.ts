@@ -8,7 +8,7 @@ import { compileLess } from '../v8-flags.ts'
 
 /** `sluice copy SOURCE SINK`. */
 export const run: RunCommand = async (context) => {
-  const { operands, options, own, env, stateDir } = context
+  const { operands, options, defaults, own, env, stateDir } = context
   const [source = '', sink = ''] = operands
   checkJobFlags(context)
   if (own.dryRun === true) {
@@ -31,6 +31,7 @@ export const run: RunCommand = async (context) => {
       sink,
       env,
       stateDir,
+      defaults,
       options: options.mode === 'truncate' ? { ...options, yes: true } : options,
       jobId: own.jobId,
       resume: own.resume,

@@ -10,11 +10,12 @@ const SAMPLE_WIDTH = 30
 
 /** `sluice inspect URL`. */
 export const run: RunCommand = async (context) => {
-  const { operands, options, own, env, outStyle, print, screen, style } = context
+  const { operands, options, defaults, own, env, outStyle, print, screen, style } = context
   const [url = ''] = operands
   const stdin = url === '-' ? standardInput() : undefined
   const result = await inspect(url, {
     options,
+    defaults,
     rows: own.rows,
     full: own.full,
     ddl: own.ddl,

@@ -10,10 +10,19 @@ const MOST_PARTITIONS = 20
 
 /** `sluice plan SOURCE SINK`: writes nothing. */
 export const run: RunCommand = async (context) => {
-  const { operands, options, own, env, stateDir, outStyle, print } = context
+  const { operands, options, defaults, own, env, stateDir, outStyle, print } = context
   const [source = '', sink = ''] = operands
   const stdin = source === '-' ? standardInput() : undefined
-  const result = await plan({ source, sink, options, env, stateDir, signal: context.interruption.signal, stdin })
+  const result = await plan({
+    source,
+    sink,
+    options,
+    defaults,
+    env,
+    stateDir,
+    signal: context.interruption.signal,
+    stdin,
+  })
   await print(own.json === true ? `${JSON.stringify(result)}\n` : `${renderPlan(result, outStyle)}\n`)
   return 0
 }

@@ -9,7 +9,7 @@ import { formatBytes, formatCount } from '../units.ts'
 
 /** `sluice verify SOURCE SINK`: 0 the same, 1 different. */
 export const run: RunCommand = async (context) => {
-  const { operands, options, own, env, stateDir, screen, style, outStyle, print } = context
+  const { operands, options, defaults, own, env, stateDir, screen, style, outStyle, print } = context
   const [source = '', sink = ''] = operands
   const stdin = source === '-' ? standardInput() : undefined
   const progress = new ProgressView(screen, style, own.progress ?? (own.quiet === true ? 'none' : 'auto'))
@@ -18,6 +18,7 @@ export const run: RunCommand = async (context) => {
     const { signal } = context.interruption
     result = await verify(source, sink, {
       options,
+      defaults,
       limit: own.limit,
       env,
       stateDir,

@@ -3,6 +3,7 @@ import { SluiceError } from '../../core/errors.ts'
 import type { ErrorPlace } from '../../core/errors.ts'
 import { START } from '../../core/job.ts'
 import type { Position } from '../../core/job.ts'
+import { parseDecimalType } from '../../core/schema.ts'
 import type { Column } from '../../core/schema.ts'
 import { addValue } from './add-value.ts'
 import type { Misfit } from './exact-text.ts'
@@ -36,7 +37,8 @@ export function layoutOf(column: Column): ColumnType {
     case 'number':
       return numberLayout(column.nativeType)
     default:
-      return { kind: 'utf8' }
+      // What `--type` asks for.
+      return parseDecimalType(column.nativeType ?? '') === null ? { kind: 'utf8' } : numberLayout(column.nativeType)
   }
 }
 
