@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { plan } from '../../src/index.ts'
+import { copy, plan, type JobResult } from '../../src/index.ts'
 import { done, failed, makeLoadPlace, type LoadPlace } from '../support/load-place.ts'
 
 /** All that a job could leave: relations, schemas, types, functions and settings of the database. */
@@ -172,6 +173,31 @@ describe.each(['postgres15', 'postgres18'] as const)('the table in %s', (server)
       expect(
         await place.sql(`SELECT to_regnamespace('sluice') IS NULL, to_regnamespace('"my Ledger"') IS NOT NULL`),
       ).toBe('t|t')
+    })
+
+    it('--commit partition of another table is not gone on with in another snapshot', async () => {
+      const big = 300_000
+      await place.sql(
+        `DROP TABLE IF EXISTS there; CREATE TABLE there AS SELECT g AS id, repeat('x', 40) AS name FROM generate_series(1, ${big}) g`,
+      )
+      await place.table(`id int CHECK (id < ${big}), name text`)
+      const load = (resume: boolean): Promise<JobResult> =>
+        copy({
+          source: `${place.db.url}?table=there`,
+          sink: `${place.db.url}?table=t`,
+          options: { commit: 'partition', concurrency: 1 },
+          env: {},
+          stateDir: join(place.folder, 'state'),
+          jobId: `mixed-${server}`,
+          resume,
+        })
+      expect(await load(false)).toMatchObject(failed('SLUICE_CONSTRAINT'))
+      const committed = Number(await place.sql('SELECT count(*) FROM t'))
+      expect(committed).toBeGreaterThan(0)
+      expect(committed).toBeLessThan(big)
+      await place.sql('ALTER TABLE t DROP CONSTRAINT t_id_check')
+      expect(await load(true)).toMatchObject(failed('SLUICE_SOURCE_CHANGED'))
+      expect(Number(await place.sql('SELECT count(*) FROM t'))).toBe(committed)
     })
 
     it('a role that may not create the ledger is told the GRANT, and nothing is loaded', async () => {

@@ -43,6 +43,22 @@ export function lockTimeoutMs(retryForMs: number): number {
   return Math.max(1000, Math.min(LOCK_TIMEOUT_MS, retryForMs))
 }
 
+/**
+ * Rows that are committed were read of one state of a source; where it has only its present one, those that are still to come would be of another, and
+ * some come twice or never. So nothing may be missing. @throws SLUICE_SOURCE_CHANGED
+ */
+function requireOneState(plan: SinkPlan | null, sealed: readonly Receipt[]): readonly Receipt[] {
+  if (plan?.restarts !== true || sealed.length === 0) return sealed
+  const isWhole = plan.partitions.every((partition) => {
+    const own = sealed.filter(({ extent }) => extent.partition === partition.id)
+    return own.some(({ extent }) => extent.last && extent.sequence + 1 === own.length)
+  })
+  if (isWhole) return sealed
+  throw new SluiceError('SLUICE_SOURCE_CHANGED', 'what was committed was read in a snapshot that is gone', {
+    hint: 'empty the table and load it anew: --mode truncate --new-job; --commit job leaves nothing to mix',
+  })
+}
+
 /** Loads a table: lanes COPY in parallel; `--commit job` ends their transactions together, `--commit partition` each extent by itself. */
 class PostgresSink implements Sink {
   readonly forms: readonly BatchForm[] = ['csv', 'rows']
@@ -58,7 +74,7 @@ class PostgresSink implements Sink {
   /** The table that this job made, quoted. */
   #created: string | null = null
   #finishing = false
-  #form: BatchForm = 'csv'
+  #plan: SinkPlan | null = null
 
   constructor(request: SinkRequest, where: { target: PostgresTarget; reference: TableReference }) {
     this.#request = request
@@ -71,11 +87,11 @@ class PostgresSink implements Sink {
   }
 
   get extentBytes(): { target: number; exact: boolean } {
-    return { target: this.#form === 'rows' ? ROWS_EXTENT_BYTES : EXTENT_BYTES, exact: false }
+    return { target: this.#plan?.form === 'rows' ? ROWS_EXTENT_BYTES : EXTENT_BYTES, exact: false }
   }
 
   async prepare(plan: SinkPlan, o: Abortable): Promise<void> {
-    this.#form = plan.form
+    this.#plan = plan
     const { options, context } = this.#request
     const main = await this.#main(o.signal)
     if (options.commit === 'partition') {
@@ -103,7 +119,7 @@ class PostgresSink implements Sink {
 
   async recover(): Promise<readonly Receipt[]> {
     const main = await this.#main()
-    if (this.#ledger !== null) return this.#ledger.sealed(main)
+    if (this.#ledger !== null) return requireOneState(this.#plan, await this.#ledger.sealed(main))
     const receipts: Receipt[] = []
     for (const lane of committingLanes(this.#request.context.recorded))
       if ((await transactionFate(main, lane.xid)) === 'committed') receipts.push(...lane.receipts)
