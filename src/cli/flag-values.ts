@@ -27,6 +27,17 @@ export const texts: FlagValue = { parse: (value) => [value], repeatable: true }
 /** Sizes in bytes. */
 export const size: FlagValue = { parse: parseSize }
 
+/** A size of so many bytes at least; `least` as people write it. */
+export function sizeFrom(least: string): FlagValue {
+  return {
+    parse(value, flag) {
+      const bytes = parseSize(value, flag)
+      if (bytes >= parseSize(least, flag)) return bytes
+      throw usage(`--${flag} ${value}: too little to work with`, `${least} at least`)
+    },
+  }
+}
+
 /** Durations in milliseconds. */
 export const duration: FlagValue = { parse: parseDuration }
 
@@ -58,20 +69,28 @@ export function choice(words: readonly string[], notYet: readonly string[] = [])
   }
 }
 
-/** A whole number from `min` on; `auto` too where allowed. */
-export function whole(min: number, o: { readonly auto: boolean }): FlagValue {
+/** A whole number from `min` on, up to `most` where that is said; `auto` too where allowed. */
+export function whole(min: number, o: { readonly auto: boolean; readonly most?: number }): FlagValue {
+  const { most = Number.MAX_SAFE_INTEGER } = o
   return {
     ...(o.auto ? { choices: ['auto'] } : {}),
     parse(value, flag) {
       if (o.auto && value === 'auto') return value
-      if (/^\d{1,15}$/.test(value) && Number(value) >= min) return Number(value)
+      if (/^\d{1,15}$/.test(value) && Number(value) >= min && Number(value) <= most) return Number(value)
       throw usage(
         `--${flag} ${value}: not a number that fits`,
-        `a whole number from ${min} on${o.auto ? ', or auto' : ''}`,
+        `a whole number from ${min} ${o.most === undefined ? 'on' : `to ${most}`}${o.auto ? ', or auto' : ''}`,
       )
     },
   }
 }
+
+/** Parts in flight: no more than an upload has (S3's own limit). */
+export const partsAtOnce = whole(0, { auto: true, most: 10_000 })
+/** Requests or connections at once: more sockets than `ulimit -n` usually allows. */
+export const atOnce = whole(1, { auto: true, most: 10_000 })
+/** Threads, which take some MiB each. */
+export const threads = whole(0, { auto: true, most: 256 })
 
 /** Names between commas; a name with a comma goes in double quotes, as in CSV. */
 export const names: FlagValue = {

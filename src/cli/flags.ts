@@ -206,7 +206,7 @@ export const FLAGS: readonly Flag[] = [
   flag('part-size SIZE', 'of a part of a multipart upload', { ...f('S3', COPIES), value: v.size }),
   flag('parallelism N', 'parts in flight beside production; 0: one at a time', {
     ...f('S3', COPIES),
-    value: v.whole(0, { auto: true }),
+    value: v.partsAtOnce,
   }),
   ...later('S3', STORES, ['role-arn ARN', 'external-id ID', 'request-payer', 'expected-bucket-owner ID']),
   ...later('S3', COPIES, [
@@ -246,13 +246,16 @@ export const FLAGS: readonly Flag[] = [
 
   flag('concurrency N', 'requests or connections at once; default: auto', {
     ...f('speed', STORES),
-    value: v.whole(1, { auto: true }),
+    value: v.atOnce,
   }),
   flag('workers N', 'threads that write (into DynamoDB, 0: none); default: auto', {
     ...f('speed', PAIRS),
-    value: v.whole(0, { auto: true }),
+    value: v.threads,
   }),
-  flag('max-memory SIZE', 'bound of the buffers together', { ...f('speed', READERS), value: v.size }),
+  flag('max-memory SIZE', 'bound of the buffers together; 1MiB at least', {
+    ...f('speed', READERS),
+    value: v.sizeFrom('1MiB'),
+  }),
   flag('retry-for TIME', 'how long without progress before it stops; default: 5m', {
     ...f('speed', AWS),
     value: v.duration,

@@ -29,6 +29,14 @@ describe('values of flags', () => {
       refuses(v.whole(1, { auto: false }), text)
   })
 
+  it('whole and sizes name the most and the least that can work', () => {
+    const value = v.whole(0, { auto: true, most: 256 })
+    expect(value.parse('256', 'flag')).toBe(256)
+    expect(refuses(value, '257').hint).toBe('a whole number from 0 to 256, or auto')
+    expect(v.sizeFrom('1MiB').parse('1MiB', 'flag')).toBe(1_048_576)
+    expect(refuses(v.sizeFrom('1MiB'), '10')).toMatchObject({ code: 'SLUICE_USAGE', hint: '1MiB at least' })
+  })
+
   it('names splits at commas, save those in double quotes', () => {
     expect(v.names.parse('a,b', 'flag')).toEqual(['a', 'b'])
     expect(v.names.parse('a,"b,c","d""e"', 'flag')).toEqual(['a', 'b,c', 'd"e'])
