@@ -12,6 +12,8 @@ export interface HttpFile {
   readonly lastModified?: string | null
   /** `ignore`: 200 and everything. `unsized`: 206 with `/*` for the size. `short`: at most half of what was asked for, honestly told. */
   readonly ranges?: 'honour' | 'ignore' | 'unsized' | 'short'
+  /** Status with which a GET with a Range is refused. */
+  readonly rangeStatus?: number
   /** Answers a range although If-Range names another state. */
   readonly ignoresIfRange?: boolean
   /** Status with which HEAD is refused. */
@@ -127,6 +129,7 @@ function respond(entry: Entry | undefined, request: IncomingMessage, response: S
   }
   if (file.password !== undefined && request.headers.authorization !== basic(file.password)) return end(response, 401)
   if (request.method === 'HEAD' && file.headStatus !== undefined) return end(response, file.headStatus)
+  if (request.headers.range !== undefined && file.rangeStatus !== undefined) return end(response, file.rangeStatus)
   sendFile(entry, request, response)
 }
 

@@ -81,8 +81,15 @@ export function policyOf(context: HttpContext, o: Abortable): RetryPolicy {
   }
 }
 
+/** What servers say that stumble over a Range, which they should pass over (RFC 9110, 14.2): then the file is asked for once more, as one stream. */
+const RANGE_REFUSED: readonly number[] = [400, 405, 501]
+
 async function probe(context: HttpContext, key: string, o: Abortable): Promise<Found> {
-  const response = await context.requests.send(key, { headers: { range: 'bytes=0-0' }, signal: o.signal })
+  const response = await context.requests.send(key, {
+    headers: { range: 'bytes=0-0' },
+    signal: o.signal,
+    taken: RANGE_REFUSED,
+  })
   const { status, headers } = response
   const contentRange = parseContentRange(headers['content-range'])
   if (status === 206) {
@@ -93,7 +100,7 @@ async function probe(context: HttpContext, key: string, o: Abortable): Promise<F
   response.body.destroy()
   if (status === 200) return { response, size: contentLength(headers), ranged: false }
   // An empty file has no first byte, and many servers say so by 416; what they say of the file then is not enough for a pin.
-  if (status === 416) return probeWhole(context, key, o)
+  if (status === 416 || RANGE_REFUSED.includes(status)) return probeWhole(context, key, o)
   throw statusError(status, headers, redactUrl(key))
 }
 

@@ -11,12 +11,14 @@ export interface GetOptions {
   readonly method?: 'GET' | 'HEAD'
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  /** Statuses of errors that come back as answers. */
+  readonly taken?: readonly number[] | undefined
 }
 
 /** Single requests, without retries: redirects followed and their goal kept, errors translated. */
 export interface HttpRequests {
   /**
-   * The answer with its body unread. Statuses of 400 and more are thrown; so is a redirect that cannot be followed.
+   * The answer with its body unread. Statuses of 400 and more are thrown, but for 416 and those of `taken`; so is a redirect that cannot be followed.
    *
    * @throws SLUICE_UNREACHABLE, not retryable where the server has never answered, and what statusError and translateNetworkError know
    */
@@ -43,7 +45,7 @@ export function createHttpRequests(pool: HttpPool): HttpRequests {
         goals.delete(key)
         response = await ask(key, parseTarget(key), o)
       }
-      if (response.status >= 400 && response.status !== 416) {
+      if (response.status >= 400 && ![416, ...(o.taken ?? [])].includes(response.status)) {
         await response.body.discard()
         throw statusError(response.status, response.headers, redactUrl(key))
       }

@@ -83,6 +83,14 @@ describe('http store: head', () => {
     expect((await readAll(info)).equals(BYTES)).toBe(true)
   })
 
+  it.each([400, 405, 501])('asks for one stream where a range is refused by %d', async (rangeStatus) => {
+    const info = await store.head(serve({ rangeStatus, headStatus: 405 }), o)
+    expect(info).toMatchObject({ size: BYTES.byteLength, ranged: false, replayable: true })
+    expect((await readAll(info)).equals(BYTES)).toBe(true)
+    expect(ranges()).toEqual(['bytes=0-0', undefined, undefined])
+    expect(retries).toEqual([])
+  })
+
   it('finds the size of a server without ranges, which are then not used', async () => {
     const info = await store.head(serve({ ranges: 'ignore' }), o)
     expect(info).toMatchObject({ size: BYTES.byteLength, ranged: false, replayable: true })
@@ -119,7 +127,8 @@ describe('http store: head', () => {
   ])('translates status %i, without trying again', async (status, code) => {
     const url = serve({ failure: { status, times: 99 } })
     expect(await errorOf(store.head(url, o))).toMatchObject({ code, where: { url } })
-    expect(server.requests()).toHaveLength(1)
+    // Once with a Range; where that may be what is refused, once without.
+    expect(ranges()).toEqual([400, 501].includes(status) ? ['bytes=0-0', undefined] : ['bytes=0-0'])
   })
 
   it.each([
