@@ -1,11 +1,13 @@
 import { crc32, createInflateRaw } from 'node:zlib'
 import { SluiceError } from '../core/errors.ts'
+import { shellQuote } from '../core/shell-quote.ts'
 import { ByteCursor } from './byte-cursor.ts'
 import { joinSmallChunks } from './chunk-joiner.ts'
 import { stripCompressionExtension } from './detect.ts'
 import { compressionFault } from './fault.ts'
 import { translateZlib } from './gzip.ts'
 import { ENGINE_CHUNK_BYTES, runEngine, type Engine } from './run-engine.ts'
+import { archiveWithin } from './zip-place.ts'
 import {
   readDirectory,
   type Directory,
@@ -63,8 +65,8 @@ const METHODS: Readonly<Record<number, string>> = {
  *
  * @throws SLUICE_COMPRESSION where the directory is missing (a cut file) or corrupt
  */
-export async function openZip(reader: RangeReader, o: ZipOptions): Promise<ZipArchive> {
-  const directory = await readDirectory(reader, o)
+export async function openZip(given: RangeReader, o: ZipOptions): Promise<ZipArchive> {
+  const { reader, directory } = await findDirectory(given, o)
   const lines = new Map<ZipEntry, DirectoryLine>()
   for (const line of directory.lines) {
     if (!line.name.endsWith('/')) lines.set(entryOf(line), line)
@@ -79,6 +81,21 @@ export async function openZip(reader: RangeReader, o: ZipOptions): Promise<ZipAr
       if (line === undefined) throw new SluiceError('SLUICE_INTERNAL', `${entry.name} is not an entry of this archive`)
       return readEntry({ entry, line, directory, reader }, place)
     },
+  }
+}
+
+/** The directory, also of an archive with something before it (a program that unpacks it) or behind it, which nobody pays for who has neither. */
+async function findDirectory(
+  reader: RangeReader,
+  o: ZipOptions,
+): Promise<{ reader: RangeReader; directory: Directory }> {
+  try {
+    return { reader, directory: await readDirectory(reader, o) }
+  } catch (error) {
+    if (!(error instanceof SluiceError) || error.code !== 'SLUICE_COMPRESSION') throw error
+    const within = await archiveWithin(reader, o)
+    if (within === null) throw error
+    return { reader: within, directory: await readDirectory(within, o) }
   }
 }
 
@@ -103,15 +120,26 @@ export function pickEntry(archive: ZipArchive, name: string | undefined): ZipEnt
   const found = name === undefined ? data : all.filter((entry) => entry.name === name)
   if (found.length === 1 && found[0] !== undefined) return found[0]
   const where = { url: archive.url }
-  if (name !== undefined) {
-    const what =
-      found.length === 0
-        ? `no entry ${name} in the archive; it has ${listed(data.length > 0 ? data : all)}`
-        : `${name} is in the archive ${found.length} times`
-    throw new SluiceError('SLUICE_ARCHIVE_ENTRY', what, { where })
-  }
+  const fault = (what: string, hint: string): SluiceError =>
+    new SluiceError('SLUICE_ARCHIVE_ENTRY', what, { where, hint })
+  const [first] = found
+  if (first !== undefined && found.every((entry) => entry.name === first.name))
+    throw fault(
+      `${first.name} is in the archive ${found.length} times`,
+      'unpack it first, and load the file that is meant: a name cannot tell them apart',
+    )
+  if (name !== undefined)
+    throw fault(
+      `no entry ${name} in the archive; it has ${listed(data.length > 0 ? data : all)}`,
+      'say --entry with one of its names',
+    )
+  if (all.length === 0)
+    throw fault('there is no file in the archive; it has no entries', 'check that it is the right one')
   if (data.length === 0)
-    throw new SluiceError('SLUICE_ARCHIVE_ENTRY', `no data file in the archive; it has ${listed(all)}`, { where })
+    throw fault(
+      `no data file in the archive; it has ${listed(all)}`,
+      'say --entry NAME, and --source-format where the name does not tell; an archive in it must be unpacked first',
+    )
   throw new SluiceError('SLUICE_ARCHIVE_ENTRY', `${data.length} data files in the archive: ${listed(data)}`, { where })
 }
 
@@ -120,6 +148,19 @@ function listed(entries: readonly ZipEntry[]): string {
   const names = entries.slice(0, LISTED_NAMES).map((entry) => entry.name)
   const more = entries.length - names.length
   return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ')
+}
+
+/** @throws SLUICE_COMPRESSION with what reads it instead */
+function refuseUnread(entry: ZipEntry, where: { readonly url: string; readonly byte: number }): void {
+  const { name, method, encrypted } = entry
+  const [what, how] = encrypted
+    ? ['encrypted', 'unpack it first, with its password: 7z x -so -pPASSWORD']
+    : [`compressed by ${METHODS[method] ?? `method ${method}`}`, 'unpack it first: 7z x -so']
+  if (!encrypted && (method === 0 || method === 8 || method === 93)) return
+  throw new SluiceError('SLUICE_COMPRESSION', `${name} is ${what}, which sluice does not read`, {
+    where,
+    hint: `${how} ARCHIVE ${shellQuote([name])} | sluice copy - …`,
+  })
 }
 
 interface OpenEntry {
@@ -132,14 +173,7 @@ interface OpenEntry {
 async function* readEntry(open: OpenEntry, o: ZipOptions): AsyncGenerator<Uint8Array, void, undefined> {
   const { entry } = open
   const at = open.line.entry.relativeOffsetOfLocalHeader
-  if (entry.encrypted)
-    throw compressionFault(`${entry.name} is encrypted, which sluice does not read`, { url: o.url, byte: at })
-  if (entry.method !== 0 && entry.method !== 8 && entry.method !== 93) {
-    throw compressionFault(
-      `${entry.name} is compressed by ${METHODS[entry.method] ?? `method ${entry.method}`}, which sluice does not read`,
-      { url: o.url, byte: at },
-    )
-  }
+  refuseUnread(entry, { url: o.url, byte: at })
   const start = await open.directory.dataStart(open.line)
   const cursor = new ByteCursor(open.reader.read({ start, end: start + entry.compressedSize }, o), {
     signal: o.signal,

@@ -27,7 +27,7 @@ import { isPattern, matchObjects } from './match.ts'
 import type { Match } from './match.ts'
 import { infoToJson, stateOf } from './partition-state.ts'
 import { Spool } from './spool.ts'
-import { openEntry, readsByRanges } from './zip-entry.ts'
+import { holdsArchive, openEntry, readsByRanges } from './zip-entry.ts'
 
 /**
  * Bytes of a range that is fetched by one request, and how many are in flight for one object where `--parallelism` does not say: 16 MiB.
@@ -288,15 +288,15 @@ class FileSource implements Source {
     o: Abortable,
   ): Promise<{ stream: Rewindable; compression: CompressionName; name: string }> {
     const info = this.#infoOf(partition)
-    const { options } = this.#request
+    const { entry: wantedEntry, sourceCompression: wanted } = this.#request.options
     const name = endpointName({ ...this.#endpoint, key: info.key })
     const raw = new Rewindable(this.#raw(info, { start: 0, end: Number.POSITIVE_INFINITY }, o))
     try {
       const { detectCompression } = await import('../../compression/detect.ts')
-      const found = detectCompression(await firstBytes(raw, MAGIC_BYTES))
-      const wanted = options.sourceCompression
-      const compression = wanted === 'none' ? 'none' : found
+      const told = detectCompression(await firstBytes(raw, MAGIC_BYTES))
       const promised = wanted ?? compressionByName(name)
+      const within = told === 'none' && promised === 'zip' && (await holdsArchive(this.#store, info, o))
+      const compression = wanted === 'none' ? 'none' : within ? 'zip' : told
       if (promised !== compression && wanted !== 'none')
         this.#request.reporter.warn(
           `${info.url} is read as ${inWords(compression)}, as its first bytes say; its name or --source-compression promises ${inWords(promised)}`,
@@ -306,7 +306,7 @@ class FileSource implements Source {
         if (readsByRanges(info)) await raw.close()
         const entry = await openEntry(this.#store, info, {
           ...o,
-          entry: options.entry,
+          entry: wantedEntry,
           spoolDir: this.#request.spoolDir,
           count: (bytes) => (this.#bytesRead += bytes),
           bytes: () => raw.rest(),

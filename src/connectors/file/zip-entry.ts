@@ -33,6 +33,17 @@ export function readsByRanges(info: ObjectInfo): boolean {
   return info.ranged && info.size !== null
 }
 
+/** Whether there is a zip in a file that does not begin like one: a program that unpacks itself. */
+export async function holdsArchive(store: Store, info: ObjectInfo, o: Abortable): Promise<boolean> {
+  if (!readsByRanges(info)) return false
+  const { archiveWithin } = await import('../../compression/zip-place.ts')
+  const reader = {
+    size: info.size ?? 0,
+    read: (range: { start: number; end: number }, abortable: Abortable) => store.read(info, range, abortable),
+  }
+  return (await archiveWithin(reader, { url: info.url, signal: o.signal })) !== null
+}
+
 async function openRanged(store: Store, info: ObjectInfo, wishes: EntryWishes): Promise<OpenEntry> {
   const { openZip, pickEntry } = await import('../../compression/zip.ts')
   const { countBytes } = await import('./chunks.ts')

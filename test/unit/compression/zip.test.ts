@@ -56,9 +56,19 @@ describe('archives that other programs made', () => {
     expect(entry.encrypted).toBe(true)
     const error = await failure(collect(archive.readEntry(entry, place())))
     expect(error.code).toBe('SLUICE_COMPRESSION')
-    expect(error.message).toContain('encrypted')
+    expect(error.message).toBe('a.csv is encrypted, which sluice does not read')
+    expect(error.hint).toBe('unpack it first, with its password: 7z x -so -pPASSWORD ARCHIVE a.csv | sluice copy - …')
   })
 })
+
+function hintOf(work: () => unknown): string {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof SluiceError) return error.hint
+  }
+  return ''
+}
 
 describe('pickEntry', () => {
   const archiveOf = (...names: (string | Buffer)[]) =>
@@ -91,6 +101,7 @@ describe('pickEntry', () => {
     expect(() => pickEntry(two, 'x.csv')).toThrow('no entry x.csv in the archive; it has a.csv, b.jsonl')
     const none = await archiveOf('c.pdf')
     expect(() => pickEntry(none, undefined)).toThrow('no data file in the archive; it has c.pdf')
+    expect(hintOf(() => pickEntry(none, undefined))).toMatch(/^say --entry NAME, and --source-format/)
     expect(() => pickEntry(none, 'a')).toThrow('it has c.pdf')
     expect(() => pickEntry(two, undefined)).toThrow(expect.objectContaining({ code: 'SLUICE_ARCHIVE_ENTRY' }) as Error)
   })
@@ -99,7 +110,10 @@ describe('pickEntry', () => {
     const many = await archiveOf(...Array.from({ length: 13 }, (_, index) => `${index}.csv`))
     expect(() => pickEntry(many, undefined)).toThrow('9.csv and 3 more')
     const twice = await archiveOf('a.csv', 'a.csv')
-    expect(() => pickEntry(twice, 'a.csv')).toThrow('2 times')
+    for (const name of ['a.csv', undefined]) {
+      expect(() => pickEntry(twice, name)).toThrow('a.csv is in the archive 2 times')
+      expect(hintOf(() => pickEntry(twice, name))).toMatch(/^unpack it first/)
+    }
   })
 
   it('reads an empty archive', async () => {
@@ -188,6 +202,19 @@ describe('readEntry', () => {
     const bytes = buildZip([csv()])
     bytes.write('b', 30)
     expect((await failure(readOnly(bytes))).message).toContain('something else')
+  })
+
+  it('reads an archive with something before it, behind it, or both', async () => {
+    const bytes = buildZip([csv(), csv({ name: 'b.txt' })], { comment: 'end' })
+    const [before, behind] = [Buffer.from('#!/bin/sh\nPK\n'), Buffer.alloc(70, 'PK\u0005')]
+    for (const parts of [
+      [before, bytes],
+      [bytes, behind],
+      [before, bytes, behind],
+    ])
+      expect(await readOnly(Buffer.concat(parts))).toBe(DATA.toString())
+    expect(await readOnly(Buffer.concat([buildZip([csv()], { zip64End: true }), behind]))).toBe(DATA.toString())
+    expect((await failure(readOnly(Buffer.concat([before, bytes.subarray(0, -6)])))).code).toBe('SLUICE_COMPRESSION')
   })
 
   it('takes no cut archive for whole', async () => {
