@@ -7,6 +7,7 @@ import type { Endpoint } from './endpoint.ts'
 import { compressionByName, formatOfName, openEncoder } from './file-format.ts'
 import { listMatches, matchObjects } from './match.ts'
 import { MadeFolders } from './made-folders.ts'
+import { misleadingName } from './misleading-name.ts'
 import { createOutputFile } from './output-file.ts'
 import { isPrefix, outputNames, sourceStem } from './output-name.ts'
 import { createStreamTarget } from './output-target.ts'
@@ -42,6 +43,7 @@ async function openSink(request: SinkRequest): Promise<Sink> {
   const endpoint = parseEndpoint(request.url)
   const { options, stdout } = request
   const { format, compression } = sinkKind(request, endpoint)
+  warnOfName(request, endpoint)
   const gate = new PartGate(options.parallelism)
   const names = (partitions: number) =>
     outputNames(endpoint, {
@@ -65,6 +67,13 @@ async function openSink(request: SinkRequest): Promise<Sink> {
   const openTarget = (place: { key: string; url: string }) =>
     createOutputFile(request, { ...place, store, gate, partBytes, held })
   return createRowsSink(request, { store, folders, gate, openTarget, names, format, compression })
+}
+
+/** Not where bytes of an unknown kind are copied: they may be what the name says. */
+function warnOfName(request: SinkRequest, endpoint: Endpoint): void {
+  if (isPrefix(endpoint) || (request.raw && sourceFormatByName(request.sourceUrl) === null)) return
+  const warning = misleadingName(endpointName(endpoint), endpoint.url)
+  if (warning !== null) request.context.warn(warning)
 }
 
 /** Flags that are about files of rows. */
