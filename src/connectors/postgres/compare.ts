@@ -9,6 +9,7 @@ import type { PgConnection } from './connection.ts'
 import { PostgresLane, withinMs } from './lane.ts'
 import { onlyStatement } from './query.ts'
 import { quoteIdentifier, quoteTable } from './quote.ts'
+import { hiddenRows } from './source-plan.ts'
 import { describeTable } from './table.ts'
 import type { TableDescription } from './table.ts'
 import type { NamePart } from './table-reference.ts'
@@ -47,6 +48,7 @@ export async function compareWithTable(
       query: request.options.query,
       unloaded: rows.unloaded === true,
     })
+    if (side.secured !== null) request.reporter.warn(hiddenRows(side.secured, target.user))
     const load = new TableLoad(side.table, {
       byPosition: request.options.byPosition === true || !rows.schema.named,
       timeZone: request.options.timeZone ?? 'UTC',
@@ -78,6 +80,8 @@ interface ComparedSide {
   /** What stands after FROM. */
   readonly from: string
   readonly table: TableDescription
+  /** The table, where row-level security may hide some of its rows. */
+  readonly secured: TableDescription | null
 }
 
 /**
@@ -96,13 +100,14 @@ async function comparedSide(
   const table = query === undefined && target.table !== null ? await describeTable(connection, target.table) : null
   const from = table === null ? `(${onlyStatement(query ?? '')}\n) AS sluice_query` : quoteTable(table)
   await connection.query(`CREATE TEMPORARY TABLE ${what.twin} AS SELECT * FROM ${from} WITH NO DATA`)
-  if (table !== null && !unloaded) return { from, table }
+  const secured = table?.rowSecurity === true ? table : null
+  if (table !== null && !unloaded) return { from, table, secured }
   const [session] = await connection.query<{ name: string }>(
     'SELECT nspname AS name FROM pg_catalog.pg_namespace WHERE oid = pg_catalog.pg_my_temp_schema()',
   )
   const literal = (name: string): NamePart => ({ name, literal: true })
   const twin = { schema: literal(session?.name ?? 'pg_temp'), table: literal(what.twin) }
-  return { from, table: await describeTable(connection, twin) }
+  return { from, table: await describeTable(connection, twin), secured }
 }
 
 async function fillTwin(

@@ -16,7 +16,7 @@ import { chosenColumns } from './chosen-columns.ts'
 import { sqlState, STANDBY_CONFLICT, STANDBY_HINT } from './errors.ts'
 import { openSourceState } from './source-state.ts'
 import type { SourceState } from './source-state.ts'
-import { plainName, planTable } from './source-plan.ts'
+import { hiddenRows, planTable } from './source-plan.ts'
 import { readPartition } from './read-partition.ts'
 import { requireDistinct } from './source-table.ts'
 import type { ChooseColumns } from './source-table.ts'
@@ -113,13 +113,11 @@ class PostgresSource implements Source {
     return planTable(table, { ...found, version: snapshot.main.version, url })
   }
 
-  /** Once: what policies hide is missing without a word from the server. */
+  /** Once. */
   #tellOfHiddenRows(table: { readonly schema: string; readonly name: string }): void {
     if (this.#toldOfHiddenRows) return
     this.#toldOfHiddenRows = true
-    this.#request.reporter.warn(
-      `row-level security of ${plainName(table)} applies to role ${this.#setup.target.user}: only rows that its policies show are read`,
-    )
+    this.#request.reporter.warn(hiddenRows(table, this.#setup.target.user))
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {
