@@ -66,8 +66,10 @@ export function refuseUnheeded(
   )
 }
 
-function hintFor({ key, end }: (typeof OF_ONE)[number], name: string | undefined): string {
+function hintFor({ key, end, of }: (typeof OF_ONE)[number], name: string | undefined): string {
   if (key === 'create' && name === 'DynamoDB') return '--create-table makes a table of DynamoDB'
+  if (of === 'Parquet' && name === 'file')
+    return 'leave it out, or say --sink-format parquet; bytes that are copied as they are stay so'
   return `leave it out, or check the URL of the ${end}`
 }
 
