@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { collectLessOften } from './v8-flags.ts'
 
 /** From dist/cli/main.js and from src/cli/main.ts alike, package.json lies two folders up. */
 function version(): string {
@@ -12,6 +11,7 @@ const words = process.argv.slice(2)
 if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
   process.stdout.write(`${version()}\n`)
 } else {
+  const { collectLessOften } = await import('./v8-flags.ts')
   collectLessOften()
   const { run } = await import('./run.ts')
   await run({ words, version: version() })
