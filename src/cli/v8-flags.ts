@@ -8,11 +8,19 @@ export function collectLessOften(): void {
   setFlagsFromString('--heap-growing-percent=250')
 }
 
+/** How long a job is short; ms. */
+const SHORT_MS = 4000
+/** Of V8 11, how much of a function runs before its compilation is thought of, by default. */
+const USUAL_BUDGET = 67_584
+
 /**
- * For jobs that hand blocks of bytes on: little of their JavaScript runs often enough to be worth its compilation, which took a quarter of
- * their CPU (load of 208 MB into PostgreSQL: 1.47 s by default, 1.13 s so). Only for the V8 of Node 20 (there the default is 67,584): later ones
- * compile less by themselves. Jobs that look at each value in JavaScript would be the slower for it (CSV into DynamoDB: by a quarter).
+ * For short loads of files into PostgreSQL, which hand blocks of bytes on: little of their JavaScript runs often enough to be worth its compilation, which took a quarter of
+ * their CPU (208 MB: 1.47 s by default, 1.13 s so; 2.6 and 2.4 s over TLS). One that turns out to be long is compiled as usual. Only for the V8 of
+ * Node 20: later ones compile less by themselves. Other jobs have nothing of it, or are slower
+ * (CSV into DynamoDB by a quarter).
  */
 export function compileLess(): void {
-  if (process.versions.v8.startsWith('11.')) setFlagsFromString('--interrupt-budget=500000')
+  if (!process.versions.v8.startsWith('11.')) return
+  setFlagsFromString('--interrupt-budget=500000')
+  setTimeout(() => setFlagsFromString(`--interrupt-budget=${USUAL_BUDGET}`), SHORT_MS).unref()
 }

@@ -22,7 +22,7 @@ export const run: RunCommand = async (context) => {
       signal: context.interruption.signal,
     })
   }
-  if (![source, sink].some((url) => url.startsWith('dynamodb:'))) compileLess()
+  if (/^postgres(ql)?:/.test(sink) && !/^(postgres(ql)?|dynamodb):/.test(source)) compileLess()
   const { copy } = await import('../../index.ts')
   return runJob(context, sink === '-', (watch) =>
     copy({
