@@ -44,7 +44,7 @@ async function openSink(request: SinkRequest): Promise<Sink> {
   const { options, stdout } = request
   const { format, compression } = sinkKind(request, endpoint)
   warnOfName(request, endpoint)
-  const gate = new PartGate(options.parallelism)
+  const gate = new PartGate(options.parallelism, options.maxMemory)
   const names = (partitions: number) =>
     outputNames(endpoint, {
       stem: sourceStem(request.sourceUrl, options.query),

@@ -1,7 +1,7 @@
 /** Parts in flight where `--parallelism` does not say. */
 const PARTS_IN_FLIGHT = 4
-/** Bytes of parts that are made and wait for their turn while production goes on: what a connection that falls free takes at once. 16 MiB. */
-const AHEAD_BYTES = 16 * 1024 * 1024
+/** Bytes of parts that are made and wait for their turn while production goes on: what a connection that falls free takes at once. 16 MiB, less with `--max-memory`. */
+const MOST_AHEAD_BYTES = 16 * 1024 * 1024
 
 interface Waiting {
   readonly bytes: number
@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 /**
- * Bounds the parts in flight of all files of a sink together. Memory: the parts in flight, 16 MiB that wait for their turn, and of each file one part that
+ * Bounds the parts in flight of all files of a sink together. Memory: the parts in flight, 16 MiB (an eighth of `--max-memory`) that wait for their turn, and of each file one part that
  * production waits with. What fails is kept and thrown by whoever comes next; what waited then is not begun.
  */
 export class PartGate {
@@ -19,6 +19,7 @@ export class PartGate {
   readonly limit: number
   /** `--parallelism 0`: production waits for each part. */
   readonly waits: boolean
+  readonly #mostAheadBytes: number
   readonly #sending = new Set<Promise<void>>()
   readonly #queue: Waiting[] = []
   /** Of parts in the queue that production does not wait for. */
@@ -26,7 +27,8 @@ export class PartGate {
   #free: number
   #failure: { readonly reason: unknown } | null = null
 
-  constructor(parallelism: number | 'auto' | undefined) {
+  constructor(parallelism: number | 'auto' | undefined, maxMemoryBytes = Number.POSITIVE_INFINITY) {
+    this.#mostAheadBytes = Math.min(MOST_AHEAD_BYTES, Math.floor(maxMemoryBytes / 8))
     this.waits = parallelism === 0
     this.limit = parallelism === undefined || parallelism === 'auto' ? PARTS_IN_FLIGHT : Math.max(1, parallelism)
     this.#free = this.limit
@@ -72,7 +74,7 @@ export class PartGate {
       this.#free -= 1
       return { begun: Promise.resolve(), heard: Promise.resolve() }
     }
-    const ahead = !this.waits && this.#aheadBytes + bytes <= AHEAD_BYTES
+    const ahead = !this.waits && this.#aheadBytes + bytes <= this.#mostAheadBytes
     if (ahead) this.#aheadBytes += bytes
     let heard = (): void => undefined
     const hearing = ahead ? Promise.resolve() : new Promise<void>((resolve) => (heard = resolve))
@@ -92,7 +94,7 @@ export class PartGate {
     next.heard?.()
     next.begin()
     for (const waiting of this.#queue) {
-      if (waiting.heard === null || this.waits || this.#aheadBytes + waiting.bytes > AHEAD_BYTES) continue
+      if (waiting.heard === null || this.waits || this.#aheadBytes + waiting.bytes > this.#mostAheadBytes) continue
       this.#aheadBytes += waiting.bytes
       waiting.heard()
       waiting.heard = null

@@ -39,6 +39,13 @@ describe('PartGate', () => {
     expect({ begun, resolved }).toEqual({ begun: [1, 2, 3, 4, 5], resolved: [1, 2, 3, 4, 5, 6] })
   })
 
+  it('lets no more than an eighth of --max-memory wait beside production', async () => {
+    const { begun, resolved, send } = parts(new PartGate(1, 64 * MIB))
+    for (let id = 1; id <= 4; id += 1) void send(id, 5 * MIB)
+    await turn()
+    expect({ begun, resolved }).toEqual({ begun: [1], resolved: [1, 2] })
+  })
+
   it('production waits with a part that is larger than what may wait', async () => {
     const { begun, ends, resolved, send } = parts(new PartGate(1))
     for (const id of [1, 2]) void send(id, 17 * MIB)
