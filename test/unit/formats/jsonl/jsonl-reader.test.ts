@@ -239,7 +239,10 @@ describe('bad input', () => {
   it('does as told with NUL characters', async () => {
     const text = '{"a":"x\\u0000y"}'
     expect(await rows(text)).toEqual([['x\0y']])
-    expect(await failure(text, { onNul: 'error' })).toMatchObject({ code: 'SLUICE_NUL', where: { row: 1, column: 'a' } })
+    expect(await failure(text, { onNul: 'error' })).toMatchObject({
+      code: 'SLUICE_NUL',
+      where: { row: 1, column: 'a' },
+    })
     expect(await failure(text, { onNul: 'reject' })).toMatchObject({ code: 'SLUICE_NUL' })
     expect(await rows(text, { onNul: 'strip' })).toEqual([['xy']])
     expect(await failure('{"a":"x\0y"}')).toMatchObject({ code: 'SLUICE_NUL', where: { row: 1, byte: 7 } })
