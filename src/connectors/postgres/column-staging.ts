@@ -1,4 +1,5 @@
 import { toSluiceError } from '../../core/errors.ts'
+import { kernels } from '../../core/wasm-kernel.ts'
 import { COLUMN_KERNEL } from './column-kernel.ts'
 import type { ByteSource, ColumnBuffer } from './column-buffer.ts'
 
@@ -21,11 +22,6 @@ const SLACK_BYTES = 16
 const PLACE = 9
 const ENTRY_BYTES = 16
 
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object
-  readonly Instance: new (module: object) => { readonly exports: unknown }
-}
-
 /** What column-kernel.wat exports; a unit test holds the two together. */
 interface Kernel {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number }
@@ -35,13 +31,7 @@ interface Kernel {
   bytes(): number
 }
 
-let compiled: object | null = null
-
-function newKernel(): Kernel {
-  const { Module, Instance } = Reflect.get(globalThis, 'WebAssembly') as WebAssemblyApi
-  compiled ??= new Module(Buffer.from(COLUMN_KERNEL, 'base64'))
-  return new Instance(compiled).exports as Kernel
-}
+const newKernel = kernels<Kernel>(COLUMN_KERNEL)
 
 /** Values of one column for some rows, in the kernel's memory. */
 export interface StagedColumn {

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { SluiceError } from '../../core/errors.ts'
+import { kernels } from '../../core/wasm-kernel.ts'
 import type { CopyConsumer } from './copy-out.ts'
 import { ROW_KERNEL } from './row-kernel.ts'
 
@@ -39,11 +40,6 @@ const MOST_WAITING = 2
 const COPY_DATA = 0x64
 const MOST_ROWS = 0x7fffffff
 
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object
-  readonly Instance: new (module: object) => { readonly exports: unknown }
-}
-
 /** What row-kernel.wat exports; a unit test holds the two together. */
 interface Kernel {
   readonly memory: { readonly buffer: ArrayBuffer }
@@ -52,14 +48,8 @@ interface Kernel {
   rows(): number
 }
 
-let compiled: object | null = null
-
 /** An instance of its own for each reader: 704 KiB. */
-function newKernel(): Kernel {
-  const { Module, Instance } = Reflect.get(globalThis, 'WebAssembly') as WebAssemblyApi
-  compiled ??= new Module(Buffer.from(ROW_KERNEL, 'base64'))
-  return new Instance(compiled).exports as Kernel
-}
+const newKernel = kernels<Kernel>(ROW_KERNEL)
 
 /**
  * Gathers rows from CopyData messages into blocks of about 512 KiB: headers are walked and payloads moved together by WebAssembly (a row of 21 bytes costs

@@ -1,3 +1,4 @@
+import { kernels } from '../../core/wasm-kernel.ts'
 import { SCREEN_KERNEL } from './screen-kernel.ts'
 
 /** What a block of whole records looks like. */
@@ -30,12 +31,7 @@ const SLICE_BYTES = 64 * 1024
 /** Fills up the last 64 bytes: a byte that means nothing in CSV. */
 const PADDING = 0x61
 
-/** What is used of WebAssembly: its own declarations come with the DOM's. */
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object
-  readonly Instance: new (module: object) => { readonly exports: unknown }
-}
-
+/** What screen-kernel.wat exports; a unit test holds the two together. */
 interface Kernel {
   readonly memory: { readonly buffer: ArrayBuffer }
   begin(quote: number, delimiter: number, doubled: number, crlf: number): void
@@ -45,14 +41,13 @@ interface Kernel {
   flags(): number
 }
 
+const newKernel = kernels<Kernel>(SCREEN_KERNEL)
 let loaded: { readonly kernel: Kernel; readonly memory: Uint8Array } | null = null
 
 /** Instantiated when it is first needed; its memory is 128 KiB. */
 function load(): { readonly kernel: Kernel; readonly memory: Uint8Array } {
   if (loaded === null) {
-    const { Module, Instance } = Reflect.get(globalThis, 'WebAssembly') as WebAssemblyApi
-    // What screen-kernel.wat exports; a unit test holds the two together.
-    const kernel = new Instance(new Module(Buffer.from(SCREEN_KERNEL, 'base64'))).exports as Kernel
+    const kernel = newKernel()
     loaded = { kernel, memory: new Uint8Array(kernel.memory.buffer) }
   }
   return loaded
