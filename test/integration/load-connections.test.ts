@@ -226,6 +226,17 @@ describe('a pooler that gives each transaction another session', () => {
       expect(await verify(join(folder, 'back.csv'), `${url}?table=t`, request)).toMatchObject({ same: true })
       writeFileSync(join(folder, 'odd.csv'), 'd,at,i\n03/02/2024,,\n')
       expect(await run(join(folder, 'odd.csv'), `${url}?table=t`)).toMatchObject({ error: { code: 'SLUICE_VALUE' } })
+      writeFileSync(join(folder, 'odd.csv'), 'd,at,i\n')
+      const beforeSql = [`INSERT INTO t (d, at) VALUES ('2024-02-04', '2024-02-04 04:05:06')`]
+      await copy({
+        source: join(folder, 'odd.csv'),
+        sink: `${url}?table=t`,
+        options: { beforeSql },
+        env: {},
+        stateDir: join(folder, 'state'),
+        newJob: true,
+      })
+      expect(await psql(odd, `SELECT extract(epoch FROM at)::int FROM t ORDER BY at DESC LIMIT 1`)).toBe('1707019506')
     } finally {
       await pooler.stop()
       await odd.drop()

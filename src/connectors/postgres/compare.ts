@@ -70,7 +70,7 @@ export async function compareWithTable(
 
 /** A session of our own takes it along; a pooler's would keep it. */
 async function dropTwin(connection: PgConnection, twin: string): Promise<void> {
-  if (connection.localSettings.length === 0 || connection.lost() !== null) return
+  if (!connection.pooled || connection.lost() !== null) return
   const drop = connection.query('ROLLBACK').then(() => connection.query(`DROP TABLE IF EXISTS pg_temp.${twin}`))
   await withinMs(DROP_MS, drop)
 }
@@ -154,8 +154,7 @@ async function compareSides(
   connection: PgConnection,
   what: { twin: string; list: string; whole: string; limit: number },
 ): Promise<Comparison> {
-  const begin = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', ...connection.localSettings]
-  await connection.query(begin.join('; '))
+  await connection.begin(['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'])
   const digest = async (from: string): Promise<SideDigest> => {
     const [row] = await connection.query<{ rows: string; hash: string | null }>(
       `SELECT count(*)::text AS rows, sum(hashtextextended(ROW(t.*)::text, 0)::numeric)::text AS hash FROM (SELECT ${what.list} FROM ${from}) t`,

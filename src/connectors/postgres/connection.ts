@@ -27,14 +27,16 @@ export interface PgConnection {
   /** 0 where a pooler stands between: the process changes with each transaction, and may be another client's by now. */
   readonly backendPid: number
   /**
-   * Statements that follow BEGIN: none, or `SET LOCAL …` for all of our settings where a pooler stands between (pgbouncer, RDS Proxy). It may
-   * give each transaction another session of the server, with other settings; and what we would set in one stayed there for others.
+   * Whether a pooler stands between (pgbouncer, RDS Proxy): it may give each transaction another session of the server, with other settings; and what we
+   * would set in one stayed there for others.
    */
-  readonly localSettings: readonly string[]
+  readonly pooled: boolean
   /** The host that answered. */
   readonly host: PostgresHost
   /** Runs a statement and gives its rows as `pg` parses them (bigint and numeric as text). @throws translated by SQLSTATE */
   query<T extends object = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<T[]>
+  /** Begins a transaction by these statements, in one round trip, and sees to it that our settings hold in it. @throws as `query` does */
+  begin(statements: readonly string[]): Promise<void>
   /** Ends the session; waits at most 2 s for the server; never throws. Idempotent. */
   close(): Promise<void>
   /** What ended the connection behind our back; null while it stands. */
@@ -336,14 +338,16 @@ async function settle(client: Client, o: Settled): Promise<PgConnection> {
   )
   const pooled = facts?.pid !== internalsOf(client).processID
   if (!pooled) await query(settings('SET', o.timeZone).join('; '))
+  const localSettings = pooled ? settings('SET LOCAL', o.timeZone) : []
   let closing: Promise<void> | null = null
   return {
     client,
     version: facts?.version ?? 0,
     backendPid: pooled ? 0 : (facts?.pid ?? 0),
-    localSettings: pooled ? settings('SET LOCAL', o.timeZone) : [],
+    pooled,
     host: o.host,
     query,
+    begin: async (statements) => void (await query([...statements, ...localSettings].join('; '))),
     close: () => (closing ??= end(client)),
     lost: () => o.state.lost,
   }

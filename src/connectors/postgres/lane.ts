@@ -4,6 +4,7 @@ import type { Extent, Receipt } from '../../core/job.ts'
 import { giveBack } from '../../core/lent-buffers.ts'
 import type { Lane } from '../../core/ports.ts'
 import { encodeCopyRows } from '../../formats/csv/csv-encoder.ts'
+import { beginSql } from './begin-sql.ts'
 import type { PgConnection } from './connection.ts'
 import { CopyIn } from './copy-in.ts'
 import { sqlState } from './errors.ts'
@@ -206,8 +207,7 @@ export class PostgresLane implements Lane {
     const known = this.#orDuplicate(error)
     if (known.retryable && known.code !== 'SLUICE_DUPLICATE_KEY') return known
     return locateError(known, run, {
-      client: this.connection.client,
-      localSettings: this.connection.localSettings,
+      connection: this.connection,
       bisect: !this.#settings.oneStatement && this.#settings.first === null,
     })
   }
@@ -237,8 +237,7 @@ export class PostgresLane implements Lane {
 
   async #beginTransaction(): Promise<void> {
     if (this.#inTransaction) return
-    const begin = beginSql(this.#settings.lockTimeoutMs)
-    await this.connection.query([...begin, ...this.connection.localSettings].join('; '))
+    await this.connection.begin(beginSql(this.#settings.lockTimeoutMs))
     this.#inTransaction = true
     if (this.#settings.first !== null) await this.connection.query(this.#settings.first)
   }
@@ -261,11 +260,6 @@ function encodeRows(batch: RowsBatch): Uint8Array {
     shape: ROWS_SHAPE,
     formatBinary: (bytes) => `\\x${Buffer.from(bytes).toString('hex')}`,
   })
-}
-
-/** What a lane's transaction begins with. */
-export function beginSql(lockTimeoutMs: number): readonly string[] {
-  return ['BEGIN', `SET LOCAL lock_timeout = ${Math.round(lockTimeoutMs)}`]
 }
 
 /** Waits for work, but no longer than this; its failure is none of the caller's. */

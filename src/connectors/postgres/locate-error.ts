@@ -1,7 +1,8 @@
-import type { Client } from 'pg'
 import { SluiceError } from '../../core/errors.ts'
 import type { ErrorCode, ErrorPlace } from '../../core/errors.ts'
 import { locateRecord } from '../../formats/csv/locate.ts'
+import { beginSql } from './begin-sql.ts'
+import type { PgConnection } from './connection.ts'
 import { CopyIn } from './copy-in.ts'
 import { placeOfRow, sentRecords } from './copy-run.ts'
 import type { CopyRun, SentRecord } from './copy-run.ts'
@@ -21,7 +22,7 @@ const NOT_OF_A_VALUE: readonly ErrorCode[] = ['SLUICE_USAGE', 'SLUICE_SQL', 'SLU
 export async function locateError(
   error: SluiceError,
   run: CopyRun,
-  o: Session & { readonly bisect: boolean },
+  o: { readonly connection: PgConnection; readonly bisect: boolean },
 ): Promise<SluiceError> {
   const context = contextOf(error)
   const line = context === null ? null : lineOf(context, run)
@@ -29,7 +30,7 @@ export async function locateError(
   if (line !== null) for (const record of sentRecords(run)) if (record.line >= line && found === null) found = record
   const state = sqlState(error) ?? ''
   if (found === null && o.bisect && ROW_CLASSES.includes(state.slice(0, 2)))
-    found = await bisect(run, state, o).catch(() => null)
+    found = await bisect(run, state, o.connection).catch(() => null)
   if (found === null) return error
   const column = columnOf(context, run)
   return blamedOnValue(error, column).at({ ...placeOf(found), column })
@@ -39,11 +40,6 @@ export async function locateError(
 function blamedOnValue(error: SluiceError, column: string | undefined): SluiceError {
   if (column === undefined || !NOT_OF_A_VALUE.includes(error.code)) return error
   return new SluiceError('SLUICE_VALUE', error.message, { where: error.where, cause: error.cause })
-}
-
-interface Session {
-  readonly client: Client
-  readonly localSettings: readonly string[]
 }
 
 /** A record's place in its source. */
@@ -89,13 +85,13 @@ function columnOf(context: string | null, run: CopyRun): string | undefined {
 const LOCK_TIMEOUT_MS = 2000
 
 /** The record that ends the shortest prefix to which the server objects in the same way. */
-async function bisect(run: CopyRun, state: string, session: Session): Promise<SentRecord | null> {
+async function bisect(run: CopyRun, state: string, connection: PgConnection): Promise<SentRecord | null> {
   const records = [...sentRecords(run)]
   let [good, bad] = [0, records.length]
-  if (!(await objects(run, records.slice(0, bad), { ...session, state }))) return null
+  if (!(await objects(run, records.slice(0, bad), { connection, state }))) return null
   while (bad - good > 1) {
     const middle = Math.floor((good + bad) / 2)
-    if (await objects(run, records.slice(0, middle), { ...session, state })) bad = middle
+    if (await objects(run, records.slice(0, middle), { connection, state })) bad = middle
     else good = middle
   }
   return records[bad - 1] ?? null
@@ -104,20 +100,21 @@ async function bisect(run: CopyRun, state: string, session: Session): Promise<Se
 async function objects(
   run: CopyRun,
   records: readonly SentRecord[],
-  o: Session & { readonly state: string },
+  { connection, state }: { readonly connection: PgConnection; readonly state: string },
 ): Promise<boolean> {
-  await o.client.query('ROLLBACK')
-  await o.client.query(['BEGIN', `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`, ...o.localSettings].join('; '))
+  const { client } = connection
+  await client.query('ROLLBACK')
+  await connection.begin(beginSql(LOCK_TIMEOUT_MS))
   try {
-    const copy = await CopyIn.start(o.client, run.statement, 'looking for the row')
+    const copy = await CopyIn.start(client, run.statement, 'looking for the row')
     for (const record of records) await copy.write(record.sent.bytes.subarray(record.start, record.end))
     await copy.end()
-    await o.client.query('SET CONSTRAINTS ALL IMMEDIATE')
+    await client.query('SET CONSTRAINTS ALL IMMEDIATE')
     return false
   } catch (error) {
-    if (sqlState(error) === o.state) return true
+    if (sqlState(error) === state) return true
     throw error
   } finally {
-    await o.client.query('ROLLBACK')
+    await client.query('ROLLBACK')
   }
 }

@@ -40,7 +40,7 @@ export async function runOnce(
 
 async function run(connection: PgConnection, statement: string, record: (xid: string) => Promise<void>): Promise<void> {
   try {
-    await connection.query('BEGIN')
+    await connection.begin(['BEGIN'])
     const [row] = await connection.query<{ xid: string }>('SELECT pg_catalog.pg_current_xact_id()::text AS xid')
     await record(row?.xid ?? '')
     await connection.query(statement)

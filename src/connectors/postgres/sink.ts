@@ -4,6 +4,7 @@ import type { Json, Output, Receipt } from '../../core/job.ts'
 import type { Abortable, FinishResult, Lane, Sink, SinkPlan } from '../../core/ports.ts'
 import { retry } from '../../core/retry.ts'
 import type { SinkRequest } from '../connector.ts'
+import { beginSql } from './begin-sql.ts'
 import { commitLanes, transactionFate } from './committer.ts'
 import { committingLanes, createdTable } from './commit-journal.ts'
 import type { OnceKind } from './commit-journal.ts'
@@ -26,6 +27,9 @@ const ROWS_EXTENT_BYTES = 512 * 1024
 const MOST_LANES = 8
 /** No wait for another session's lock is longer; then the extent is tried again. Never longer than --retry-for. */
 const LOCK_TIMEOUT_MS = 10_000
+
+/** A table of ours that somebody else uses by now stays. */
+const DROP_LOCK_MS = 2000
 
 /** What is told to a server at the end of a failed job waits no longer, in case it hangs: cli.md wants 10 s at most after a signal. */
 const LAST_WORD_MS = 2000
@@ -283,7 +287,7 @@ class PostgresSink implements Sink {
     const table = this.#created
     if (table === null) return
     const main = await this.#main()
-    await main.query(`BEGIN; SET LOCAL lock_timeout = 2000; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    await main.begin([...beginSql(DROP_LOCK_MS), `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`])
     const [row] = await main.query<{ filled: boolean }>(`SELECT EXISTS (SELECT 1 FROM ${table}) AS filled`)
     await main.query(row?.filled === false ? `DROP TABLE ${table}; COMMIT` : 'ROLLBACK')
   }

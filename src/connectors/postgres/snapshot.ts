@@ -50,7 +50,7 @@ export class Snapshot {
 
   /** Begins the transaction on a connection that is free, and owns the connection from then on. @throws translated by SQLSTATE */
   static async take(main: PgConnection, target: PostgresTarget, options: SnapshotOptions): Promise<Snapshot> {
-    await main.query([...sessionSql(main.version), BEGIN, ...main.localSettings, ...localSql(options)].join('; '))
+    await main.begin([...sessionSql(main.version), BEGIN, ...localSql(options)])
     if (options.lockSql !== null) await main.query(options.lockSql)
     const [row] = await main.query<{ id: string }>('SELECT pg_catalog.pg_export_snapshot() AS id')
     return new Snapshot(main, row?.id ?? '', { target: sameHost(target, main), options })
@@ -105,12 +105,10 @@ export class Snapshot {
   async #join(reader: PgConnection): Promise<void> {
     const check = `SET client_connection_check_interval = ${CONNECTION_CHECK_MS}`
     // It would stay behind in a pooler. Not every system can do that; then a statement that gives no rows ends only when it does.
-    if (reader.version >= HAS_CONNECTION_CHECK && reader.localSettings.length === 0)
-      await reader.query(check).catch(() => undefined)
+    if (reader.version >= HAS_CONNECTION_CHECK && !reader.pooled) await reader.query(check).catch(() => undefined)
     const takeOver = `SET TRANSACTION SNAPSHOT ${quoteLiteral(this.#id)}`
     try {
-      const local = [...reader.localSettings, ...localSql(this.#options)]
-      await reader.query([...sessionSql(reader.version), BEGIN, takeOver, ...local].join('; '))
+      await reader.begin([...sessionSql(reader.version), BEGIN, takeOver, ...localSql(this.#options)])
     } catch (error) {
       if (NO_SNAPSHOT_STATES.includes(sqlState(error))) throw snapshotLost(this.#target, error)
       throw error
