@@ -77,7 +77,7 @@ export class ExtentBuilder {
       sequence: this.#nextSequence(),
       start: this.#start ?? this.#end,
       end: this.#end,
-      rows: batches.reduce((sum, batch) => sum + rowCount(batch), 0),
+      rows: this.#rows,
       filtered: this.#filtered,
       bytes: this.#bytes,
       last,

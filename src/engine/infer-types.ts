@@ -57,11 +57,6 @@ export class TypeInferrer {
     }
   }
 
-  /** The values that rows have at an index, into the only column. */
-  addColumn(rows: readonly (readonly Value[])[], at: number): void {
-    this.addValues(rows.map((row) => row[at]))
-  }
-
   /** Values of the only column. */
   addValues(values: readonly Value[]): void {
     this.#rows += values.length

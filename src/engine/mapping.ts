@@ -2,6 +2,7 @@ import type { Batch, BatchForm, ColumnsBatch, CsvBatch, RowsBatch, Value } from 
 import { rowCount } from '../core/batch.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { CopyOptions } from '../core/options.ts'
+import type { RecordPlan } from '../core/record-plan.ts'
 import { NEUTRAL_TYPES } from '../core/schema.ts'
 import type { Column, NeutralType, Schema } from '../core/schema.ts'
 import { compileReplacements, decodeBinary } from './value-rules.ts'
@@ -22,20 +23,6 @@ export interface Mapping {
 interface ColumnValues {
   readonly name: string
   readonly values: readonly Value[]
-}
-
-/** What becomes of the records of a CSV batch: positions in it, and the new names in the order of the fields. */
-export interface RecordPlan {
-  readonly columns: readonly string[]
-  readonly fields: readonly {
-    /** Null for a constant. */
-    readonly from: number | null
-    readonly constant: string | null
-    /** Of a value that is there; null where it stays as it is. */
-    readonly change: ((text: string) => string) | null
-  }[]
-  /** A record is left out where one of these is empty. */
-  readonly skipIfEmpty: readonly number[]
 }
 
 /** Those who know how CSV is written, which the engine does not. Both throw SLUICE_CSV_FIELD_COUNT with the place. */

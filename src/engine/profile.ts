@@ -41,7 +41,7 @@ export class ColumnProfiler {
   add(batch: RowsBatch): void {
     for (const [i, name] of batch.columns.entries()) {
       const facts = this.#factsOf(name)
-      facts.inferrer.addColumn(batch.rows, i)
+      facts.inferrer.addValues(batch.rows.map((row) => row[i]))
       for (const row of batch.rows) note(facts, row[i])
     }
   }

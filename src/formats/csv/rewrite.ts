@@ -1,29 +1,12 @@
 import { isAscii } from 'node:buffer'
 import type { CsvBatch, CsvShape } from '../../core/batch.ts'
 import { giveBack } from '../../core/lent-buffers.ts'
+import type { RecordPlan } from '../../core/record-plan.ts'
 import { placesIn, rememberPlaces } from './locate.ts'
 import { CR, ESCAPED, LF, PLAIN, recordCursor } from './record-cursor.ts'
 import type { RecordCursor } from './record-cursor.ts'
 import { walkRecords } from './record-walk.ts'
 import type { FieldRanges } from './record-walk.ts'
-
-/** One field of a record that is written anew. */
-export interface RewrittenField {
-  /** Position in the batch; null for a constant. */
-  readonly from: number | null
-  readonly constant: string | null
-  /** What becomes of a value that is there; null where nothing does. */
-  readonly change: ((text: string) => string) | null
-}
-
-/** What becomes of the records of a batch. */
-export interface RecordPlan {
-  /** Their names afterwards, in the order of `fields`. */
-  readonly columns: readonly string[]
-  readonly fields: readonly RewrittenField[]
-  /** Positions in the batch: a record is left out where one of these is empty. */
-  readonly skipIfEmpty: readonly number[]
-}
 
 /**
  * A batch with its records written anew: fields chosen, changed and set, records left out. The same values as its parsed rows would have after
@@ -74,7 +57,7 @@ type Piece =
   | { readonly kind: 'changed'; readonly at: number; readonly change: (text: string) => string }
   | { readonly kind: 'constant'; readonly text: string }
 
-function piecesOf(fields: readonly RewrittenField[]): Piece[] {
+function piecesOf(fields: RecordPlan['fields']): Piece[] {
   const pieces: Piece[] = []
   for (const { from, constant, change } of fields) {
     const before = pieces.at(-1)
