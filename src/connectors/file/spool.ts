@@ -3,11 +3,10 @@ import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ByteRange } from '../../core/ports.ts'
 import { translateLocalError } from '../../stores/local/local-error.ts'
+import { readAhead, readPiece } from '../../stores/local/read-ahead.ts'
 
 /** Bytes kept at most, and never more than half of what the disk has left. What does not fit is read from its store again. */
 const MOST_BYTES = 4 * 1024 * 1024 * 1024
-/** One read. Two are in memory: the consumer's and the next, read meanwhile. */
-const READ_BYTES = 512 * 1024
 
 interface Kept {
   /** Offset in the spool. */
@@ -75,25 +74,8 @@ export class Spool {
     const kept = this.#kept.get(partition)
     const file = await this.#open()
     if (kept === undefined || file === null) return
-    let at = kept.start + range.start
-    const end = kept.start + Math.min(kept.bytes, range.end)
-    const fetchNext = (): Promise<Uint8Array> | null => {
-      if (at >= end) return null
-      const chunk = this.#read(file, { start: at, end: Math.min(end, at + READ_BYTES) })
-      chunk.catch(() => undefined)
-      return chunk
-    }
-    let ahead = fetchNext()
-    try {
-      while (ahead !== null) {
-        const chunk: Uint8Array = await ahead
-        at += chunk.byteLength
-        ahead = fetchNext()
-        yield chunk
-      }
-    } finally {
-      await ahead?.catch(() => undefined)
-    }
+    const [start, end] = [kept.start + range.start, kept.start + Math.min(kept.bytes, range.end)]
+    yield* readAhead({ start, end }, (piece) => this.#read(file, piece))
   }
 
   async close(): Promise<void> {
@@ -117,14 +99,13 @@ export class Spool {
     }
   }
 
-  async #read(file: FileHandle, { start, end }: ByteRange): Promise<Uint8Array> {
-    const buffer = Buffer.allocUnsafeSlow(end - start)
-    const fail = (error: unknown): Error => translateLocalError(error, this.#folder, start)
-    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start).catch((error: unknown) => {
+  async #read(file: FileHandle, piece: ByteRange): Promise<Uint8Array> {
+    const fail = (error: unknown): Error => translateLocalError(error, this.#folder, piece.start)
+    const chunk = await readPiece(file, piece).catch((error: unknown) => {
       throw fail(error)
     })
-    if (bytesRead === 0) throw fail(new Error('the spool is shorter than what was written to it'))
-    return buffer.subarray(0, bytesRead)
+    if (chunk.byteLength === 0) throw fail(new Error('the spool is shorter than what was written to it'))
+    return chunk
   }
 
   #open(): Promise<FileHandle | null> {

@@ -4,15 +4,11 @@ import { Socket } from 'node:net'
 import { isatty, ReadStream } from 'node:tty'
 import { promisify } from 'node:util'
 import { SluiceError } from '../../core/errors.ts'
-import { BufferPool } from '../../core/lent-buffers.ts'
 import type { Abortable, ByteRange, ObjectInfo } from '../../core/ports.ts'
 import { cut, untilAborted } from '../byte-sequence.ts'
 import { translateLocalError } from './local-error.ts'
 import { localPin, statOf } from './local-info.ts'
-
-/** One read, and so one chunk. Two are in memory: the consumer's and the next, read meanwhile. */
-const READ_BYTES = 512 * 1024
-const buffers = new BufferPool(READ_BYTES)
+import { READ_BYTES, readAhead, readPiece } from './read-ahead.ts'
 
 /**
  * A range of a regular file. The pin is compared when it is opened and again after the last byte was read, before that is handed on.
@@ -26,27 +22,19 @@ export async function* readRegular(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   o.signal.throwIfAborted()
   const handle = await openFile(info.key)
-  let ahead: Promise<Uint8Array> | null = null
   try {
     const stats = await pinned(handle, info)
     const end = Math.min(range.end, Number(stats.size))
-    let at = range.start
-    const fetchNext = (): Promise<Uint8Array> | null => {
-      if (at >= end) return null
-      const chunk = readChunk(handle, info, { start: at, end: Math.min(end, at + READ_BYTES) })
-      chunk.catch(() => undefined)
+    const read = async (piece: ByteRange): Promise<Uint8Array> => {
+      const chunk = await readChunk(handle, info, piece)
+      if (piece.start + chunk.byteLength >= end) await pinned(handle, info)
       return chunk
     }
-    for (ahead = fetchNext(); ahead !== null;) {
+    for await (const chunk of readAhead({ start: range.start, end }, read)) {
       o.signal.throwIfAborted()
-      const chunk: Uint8Array = await ahead
-      at += chunk.byteLength
-      if (at >= end) await pinned(handle, info)
-      ahead = fetchNext()
       yield chunk
     }
   } finally {
-    await ahead?.catch(() => undefined)
     await handle.close()
   }
 }
@@ -57,22 +45,15 @@ async function pinned(handle: FileHandle, info: ObjectInfo): Promise<BigIntStats
   return stats
 }
 
-async function readChunk(handle: FileHandle, info: ObjectInfo, range: ByteRange): Promise<Uint8Array> {
-  const loan = buffers.take()
-  const { bytesRead } = await handle
-    .read(loan.buffer, 0, range.end - range.start, range.start)
-    .catch((error: unknown) => {
-      throw translateLocalError(error, info.url, range.start)
-    })
-  loan.lent(bytesRead)
-  loan.close()
-  if (bytesRead === 0) {
-    await pinned(handle, info)
-    throw new SluiceError('SLUICE_SOURCE_SHORT', 'the file ends before the size that the system tells', {
-      where: { url: info.url, byte: range.start },
-    })
-  }
-  return loan.buffer.subarray(0, bytesRead)
+async function readChunk(handle: FileHandle, info: ObjectInfo, piece: ByteRange): Promise<Uint8Array> {
+  const chunk = await readPiece(handle, piece).catch((error: unknown) => {
+    throw translateLocalError(error, info.url, piece.start)
+  })
+  if (chunk.byteLength > 0) return chunk
+  await pinned(handle, info)
+  throw new SluiceError('SLUICE_SOURCE_SHORT', 'the file ends before the size that the system tells', {
+    where: { url: info.url, byte: piece.start },
+  })
 }
 
 function changed(info: ObjectInfo, now: BigIntStats): SluiceError {
