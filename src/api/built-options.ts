@@ -2,7 +2,9 @@ import { SluiceError } from '../core/errors.ts'
 import type { Connector, EndpointRequest } from '../connectors/connector.ts'
 import type { CopyOptions } from '../core/options.ts'
 import { NEUTRAL_TYPES, parseDecimalType } from '../core/schema.ts'
-import type { Route } from './endpoints.ts'
+import { endpointRequest } from './endpoints.ts'
+import type { Route, Surroundings } from './endpoints.ts'
+import type { CopyRequest } from './requests.ts'
 
 /**
  * Values of known options that later issues bring; nothing is done by halves.
@@ -71,6 +73,17 @@ function hintFor({ key, end, of }: (typeof OF_ONE)[number], name: string | undef
   if (of === 'Parquet' && name === 'file')
     return 'leave it out, or say --sink-format parquet; bytes that are copied as they are stay so'
   return `leave it out, or check the URL of the ${end}`
+}
+
+/**
+ * `refuseUnheeded` for a copy.
+ *
+ * @throws SLUICE_USAGE
+ */
+export function refuseUnheededBy(route: Route, request: CopyRequest, around: Surroundings): void {
+  const { source, sink, options, defaults } = request
+  const ends = endsOf(route, { source: endpointRequest(source, around), sink: endpointRequest(sink, around) })
+  refuseUnheeded(options, { ...ends, defaults })
 }
 
 /** The ends of a copy. A file's format counts where rows are written in it; unknown (a prefix, by its name alone), it may be any. */

@@ -18,7 +18,7 @@ import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
-import { endsOf, refuseUnheeded, requireBuilt } from './built-options.ts'
+import { refuseUnheededBy, requireBuilt } from './built-options.ts'
 import { inferredForm, mapColumns } from './rows.ts'
 
 /**
@@ -32,10 +32,7 @@ export async function copy(request: CopyRequest): Promise<JobResult> {
   const route = await chooseRoute(request.source, request.sink, around)
   requireBuilt(request.options, route.sink)
   // A job that is gone on with was judged when it began.
-  if (request.resume !== true) {
-    const ends = { source: endpointRequest(request.source, around), sink: endpointRequest(request.sink, around) }
-    refuseUnheeded(request.options, { ...endsOf(route, ends), defaults: request.defaults })
-  }
+  if (request.resume !== true) refuseUnheededBy(route, request, around)
   const streams = await Promise.all([route.source.isStream?.(request.source), route.sink.isStream?.(request.sink)])
   const resumable = !streams.includes(true)
   const folder = await openJobFolder({ ...request, resumable }, (old) =>

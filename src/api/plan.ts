@@ -6,7 +6,7 @@ import { redactUrl } from '../core/redact.ts'
 import type { Schema } from '../core/schema.ts'
 import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import { Progressor } from '../engine/progress.ts'
-import { endsOf, refuseUnheeded, requireBuilt } from './built-options.ts'
+import { refuseUnheededBy, requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
@@ -23,8 +23,7 @@ export async function plan(request: CopyRequest): Promise<PlanResult> {
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
   requireBuilt({ ...request.options, yes: true }, route.sink)
-  const ends = { source: endpointRequest(request.source, around), sink: endpointRequest(request.sink, around) }
-  refuseUnheeded(request.options, { ...endsOf(route, ends), defaults: request.defaults })
+  refuseUnheededBy(route, request, around)
   const source = await route.source.openSource?.({ ...endpointRequest(request.source, around), raw: route.raw })
   if (source === undefined) throw new SluiceError('SLUICE_NOT_YET', `${route.source.name} is no source`)
   try {

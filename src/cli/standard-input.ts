@@ -2,11 +2,12 @@ import { fstatSync } from 'node:fs'
 import { SluiceError } from '../core/errors.ts'
 
 /**
- * Standard input as a source. Node takes a folder (`< .`) for an input without bytes.
+ * Standard input, where a source is `-`. Node takes a folder (`< .`) for an input without bytes.
  *
  * @throws SLUICE_USAGE
  */
-export function standardInput(): NodeJS.ReadStream {
+export function standardInputFor(source: string): NodeJS.ReadStream | undefined {
+  if (source !== '-') return undefined
   if (isFolder())
     throw new SluiceError('SLUICE_USAGE', 'standard input is a folder', {
       where: { url: '-' },

@@ -35,7 +35,7 @@ export function createLocalStore(): LocalStore {
     partBytes: (_size, wanted) => Math.max(1, wanted ?? PART_BYTES),
     checkPlace: async (key, o) => {
       o.signal.throwIfAborted()
-      if (!(await isWrittenInPlace(key))) await checkFilePlace(key)
+      if ((await writtenInPlace(key)) === null) await checkFilePlace(key)
     },
     openWriter,
     discard: async (intent, o) => {
@@ -83,20 +83,15 @@ async function* readOnce(
 
 async function openWriter(key: string, options: WriteOptions, o: Abortable): Promise<ObjectWriter> {
   o.signal.throwIfAborted()
-  const there = await thereAt(key)
-  if (there !== null && (isSpecial(there) || ownDescriptor(key) !== null))
-    return openSpecialWriter(key, there.isFIFO(), o)
-  return openFileWriter(key, options, o)
+  const special = await writtenInPlace(key)
+  return special === null ? openFileWriter(key, options, o) : openSpecialWriter(key, special.isFIFO(), o)
 }
 
-async function isWrittenInPlace(key: string): Promise<boolean> {
-  const there = await thereAt(key)
-  return there !== null && (isSpecial(there) || ownDescriptor(key) !== null)
-}
-
-function thereAt(key: string): Promise<BigIntStats | null> {
-  return stat(key, { bigint: true }).catch((error: unknown) => {
+/** What is there and is written in place; null for a regular file, or nothing. */
+async function writtenInPlace(key: string): Promise<BigIntStats | null> {
+  const there = await stat(key, { bigint: true }).catch((error: unknown) => {
     if (localErrorCode(error) === 'ENOENT') return null
     throw translateLocalError(error, key)
   })
+  return there !== null && (isSpecial(there) || ownDescriptor(key) !== null) ? there : null
 }

@@ -1,12 +1,12 @@
 import { toSluiceError } from '../../core/errors.ts'
 import { cat } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
-import { standardInput } from '../standard-input.ts'
+import { standardInputFor } from '../standard-input.ts'
 
 /** `sluice cat URL`: the bytes, decompressed, or the rows. */
 export const run: RunCommand = async ({ operands, options, defaults, own, env, interruption }) => {
   const [url = ''] = operands
-  const stdin = url === '-' ? standardInput() : undefined
+  const stdin = standardInputFor(url)
   try {
     await cat(url, { options, defaults, as: own.as, env, stdin, stdout: process.stdout, signal: interruption.signal })
   } catch (thrown) {

@@ -3,7 +3,7 @@ import { redactUrl } from '../../core/redact.ts'
 import { confirm } from '../confirm.ts'
 import type { CommandContext, RunCommand } from '../context.ts'
 import { runJob } from '../run-job.ts'
-import { standardInput } from '../standard-input.ts'
+import { standardInputFor } from '../standard-input.ts'
 import { compileLess } from '../v8-flags.ts'
 
 /** `sluice copy SOURCE SINK`. */
@@ -36,7 +36,7 @@ export const run: RunCommand = async (context) => {
       jobId: own.jobId,
       resume: own.resume,
       newJob: own.newJob,
-      stdin: source === '-' ? standardInput() : undefined,
+      stdin: standardInputFor(source),
       stdout: sink === '-' ? process.stdout : undefined,
     }),
   )

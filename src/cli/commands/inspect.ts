@@ -1,6 +1,6 @@
 import { inspect, type InspectResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
-import { standardInput } from '../standard-input.ts'
+import { standardInputFor } from '../standard-input.ts'
 import type { Style } from '../style.ts'
 import { indent, renderTable, type TableColumn } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
@@ -12,7 +12,7 @@ const SAMPLE_WIDTH = 30
 export const run: RunCommand = async (context) => {
   const { operands, options, defaults, own, env, outStyle, print, screen, style } = context
   const [url = ''] = operands
-  const stdin = url === '-' ? standardInput() : undefined
+  const stdin = standardInputFor(url)
   const result = await inspect(url, {
     options,
     defaults,

@@ -1,6 +1,6 @@
 import { plan, type PlanResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
-import { standardInput } from '../standard-input.ts'
+import { standardInputFor } from '../standard-input.ts'
 import type { Style } from '../style.ts'
 import { indent, renderTable } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
@@ -12,7 +12,7 @@ const MOST_PARTITIONS = 20
 export const run: RunCommand = async (context) => {
   const { operands, options, defaults, own, env, stateDir, outStyle, print } = context
   const [source = '', sink = ''] = operands
-  const stdin = source === '-' ? standardInput() : undefined
+  const stdin = standardInputFor(source)
   const result = await plan({
     source,
     sink,

@@ -2,7 +2,7 @@ import { verify, type VerifyResult } from '../../index.ts'
 import type { RunCommand } from '../context.ts'
 import { EXIT } from '../exit-code.ts'
 import { ProgressView } from '../progress.ts'
-import { standardInput } from '../standard-input.ts'
+import { standardInputFor } from '../standard-input.ts'
 import type { Style } from '../style.ts'
 import { indent, printable, renderTable } from '../table.ts'
 import { formatBytes, formatCount } from '../units.ts'
@@ -11,7 +11,7 @@ import { formatBytes, formatCount } from '../units.ts'
 export const run: RunCommand = async (context) => {
   const { operands, options, defaults, own, env, stateDir, screen, style, outStyle, print } = context
   const [source = '', sink = ''] = operands
-  const stdin = source === '-' ? standardInput() : undefined
+  const stdin = standardInputFor(source)
   const progress = new ProgressView(screen, style, own.progress ?? (own.quiet === true ? 'none' : 'auto'))
   let result: VerifyResult
   try {

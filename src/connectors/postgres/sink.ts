@@ -18,8 +18,8 @@ import { quoteTable } from './quote.ts'
 import { TableLoad } from './table-load.ts'
 import { loadableTable, missingTableSql, requireInsertable } from './table-target.ts'
 import type { TableReference } from './table-reference.ts'
-import { parsePostgresUrl } from './url.ts'
 import type { PostgresTarget } from './url.ts'
+import { tableTarget } from './with-table.ts'
 
 /** Source bytes of an extent: one COPY. Measured: smaller ones cost round trips, larger ones memory: parsed rows take some ten times their bytes (JSON Lines: 500 MiB with 4 MiB, 300 so). */
 const EXTENT_BYTES = 4 * 1024 * 1024
@@ -36,10 +36,7 @@ const LAST_WORD_MS = 2000
 
 /** @throws SLUICE_USAGE, SLUICE_NOT_YET */
 export function createPostgresSink(request: SinkRequest): Promise<Sink> {
-  const target = parsePostgresUrl(request.url, request.env)
-  if (target.table === null)
-    throw new SluiceError('SLUICE_USAGE', `${target.url} names no table`, { hint: 'add ?table=schema.table' })
-  return Promise.resolve(new PostgresSink(request, { target, reference: target.table }))
+  return Promise.resolve(new PostgresSink(request, tableTarget(request)))
 }
 
 /** How long a lane waits for another session's lock, ms. */
