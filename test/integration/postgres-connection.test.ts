@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connect, type PgConnection } from '../../src/connectors/postgres/connection.ts'
-import { describeTable, findTable, requireLoadable } from '../../src/connectors/postgres/table.ts'
-import { parsePostgresUrl } from '../../src/connectors/postgres/url.ts'
+import { connect, type PgConnection } from '../../src/connectors/postgres/connection/connection.ts'
+import { describeTable, findTable, requireLoadable } from '../../src/connectors/postgres/table/table.ts'
+import { parsePostgresUrl } from '../../src/connectors/postgres/connection/url.ts'
 import { type PostgresServer, startPostgres15 } from '../support/services.ts'
 
 const signal = new AbortController().signal

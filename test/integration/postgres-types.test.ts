@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connect, type PgConnection } from '../../src/connectors/postgres/connection.ts'
-import { CopyIn } from '../../src/connectors/postgres/copy-in.ts'
-import { describeTable, type TableColumn } from '../../src/connectors/postgres/table.ts'
-import { parsePostgresUrl } from '../../src/connectors/postgres/url.ts'
-import { createValueChecker } from '../../src/connectors/postgres/value-checks.ts'
+import { connect, type PgConnection } from '../../src/connectors/postgres/connection/connection.ts'
+import { CopyIn } from '../../src/connectors/postgres/load/copy-in.ts'
+import { describeTable, type TableColumn } from '../../src/connectors/postgres/table/table.ts'
+import { parsePostgresUrl } from '../../src/connectors/postgres/connection/url.ts'
+import { createValueChecker } from '../../src/connectors/postgres/values/value-checks.ts'
 import { freshDatabase, sharedServices } from '../support/services.ts'
 
 /*

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { divideRows } from '../../src/connectors/dynamodb/divide-rows.ts'
-import { KeyDivision } from '../../src/connectors/dynamodb/key-division.ts'
-import { canonicalNumber } from '../../src/connectors/dynamodb/number.ts'
+import { divideRows } from '../../src/connectors/dynamodb/put/divide-rows.ts'
+import { KeyDivision } from '../../src/connectors/dynamodb/put/key-division.ts'
+import { canonicalNumber } from '../../src/connectors/dynamodb/item/number.ts'
 import type { KeyAttribute } from '../../src/connectors/dynamodb/table-info.ts'
 import type { CsvBatch } from '../../src/core/batch.ts'
 

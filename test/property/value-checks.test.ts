@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { TableColumn } from '../../src/connectors/postgres/table.ts'
-import { createValueChecker, type ValueChecker } from '../../src/connectors/postgres/value-checks.ts'
+import type { TableColumn } from '../../src/connectors/postgres/table/table.ts'
+import { createValueChecker, type ValueChecker } from '../../src/connectors/postgres/values/value-checks.ts'
 
 function column(baseTypeOid: number, baseTypmod: number, baseType: string): TableColumn {
   return {

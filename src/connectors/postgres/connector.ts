@@ -1,5 +1,5 @@
 import type { Connector } from '../connector.ts'
-import { createTableSql } from './ddl.ts'
+import { createTableSql } from './table/ddl.ts'
 
 /** PostgreSQL, Aurora and RDS included. What reads and what writes is loaded when it is asked for: each is half of all the code. */
 export const postgresConnector: Connector = {
@@ -14,7 +14,7 @@ export const postgresConnector: Connector = {
   openSource: async (request) => (await import('./source.ts')).createPostgresSource(request),
   openSink: async (request) => (await import('./sink.ts')).createPostgresSink(request),
   planSql: async (request, schema) => (await import('./plan-sql.ts')).planSql(request, schema),
-  describeTable: async (request) => (await import('./report-table.ts')).reportTable(request),
+  describeTable: async (request) => (await import('./table/report-table.ts')).reportTable(request),
   compareRows: async (request, rows) => (await import('./compare.ts')).compareWithTable(request, rows),
   ddl: (schema, { schema: namespace = 'public', name }) => createTableSql({ schema: namespace, name }, schema.columns),
 }

@@ -1,13 +1,13 @@
 import type { Schema } from '../../core/schema.ts'
 import type { SinkRequest } from '../connector.ts'
-import { beginSql } from './begin-sql.ts'
-import { matchColumns } from './column-match.ts'
-import { copyStatement } from './copy-statement.ts'
-import { LEDGER_SCHEMA, Ledger } from './ledger.ts'
+import { beginSql } from './connection/begin-sql.ts'
+import { matchColumns } from './table/column-match.ts'
+import { copyStatement } from './load/copy-statement.ts'
+import { LEDGER_SCHEMA, Ledger } from './load/ledger.ts'
 import { quoteTable } from './quote.ts'
 import { lockTimeoutMs } from './sink.ts'
-import { loadableTable, missingTableSql } from './table-target.ts'
-import { withTable } from './with-table.ts'
+import { loadableTable, missingTableSql } from './table/table-target.ts'
+import { withTable } from './table/with-table.ts'
 
 /** The statements that a load would run, in order. @throws as the load would before its first row */
 export async function planSql(request: SinkRequest, schema: Schema): Promise<readonly string[]> {

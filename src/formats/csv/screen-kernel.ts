@@ -1,4 +1,4 @@
-// Made from screen-kernel.wat by build-screen-kernel.mjs.
+// Made from screen-kernel.wat by test/support/write-kernels.mjs.
 
 /** The WebAssembly module that looks at CSV blocks, in base64. */
 export const SCREEN_KERNEL = [

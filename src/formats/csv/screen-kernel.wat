@@ -1,6 +1,6 @@
 ;; Looks at blocks of whole CSV records, 64 bytes at a time: each byte value that matters becomes a mask of 64 bits, and what is wrong
 ;; with line ends and quotes falls out of shifts of those masks. State is carried from one call of `feed` to the next.
-;; screen-kernel.ts is made from this file: `node src/formats/csv/build-screen-kernel.mjs`; a unit test compares the two.
+;; screen-kernel.ts is made from this file: `node test/support/write-kernels.mjs`; a unit test compares the two.
 (module
   ;; Bytes to look at lie from 0 on; 64 KiB, and room for the padding behind them.
   (memory (export "memory") 2)

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { kernelSource } from '../../../../src/formats/csv/build-screen-kernel.mjs'
 import { screen } from '../../../../src/formats/csv/screen.ts'
 
 const rules = { delimiter: 44, quote: 34, doubled: true, crlf: false, blankLines: false }
@@ -41,12 +39,6 @@ function endsRecord(text: string, at: number): boolean {
 }
 
 describe('screen', () => {
-  it('is the kernel that its source says', async () => {
-    expect(await readFile(new URL('../../../../src/formats/csv/screen-kernel.ts', import.meta.url), 'utf8')).toBe(
-      await kernelSource(),
-    )
-  })
-
   it('counts records and lines, and tells blank lines, mixed line ends and stray quotes, wherever they stand', () => {
     const piece = fc.constantFrom('a', 'bc', ',', '"', '""', '\n', '\r\n', '\r', '"x\ny"', 'x'.repeat(61))
     fc.assert(

@@ -1,0 +1,41 @@
+import type { CsvShape } from '../../../core/batch.ts'
+import { SluiceError } from '../../../core/errors.ts'
+import { quoteIdentifier, quoteLiteral } from '../quote.ts'
+
+/** Quote characters for data whose quotes are plain characters: control characters that hardly any text has. */
+const STAND_IN_QUOTES = [1, 2, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
+
+/**
+ * The COPY that reads exactly what a CsvBatch promises. `table` is quoted already; without columns where it has none itself.
+ */
+export function copyStatement(table: string, columns: readonly string[], shape: CsvShape): string {
+  const names = columns.map((name) => quoteIdentifier(name)).join(', ')
+  const options = [
+    'FORMAT csv',
+    `DELIMITER ${quoteLiteral(shape.delimiter)}`,
+    `QUOTE ${quoteLiteral(shape.quote ?? '"')}`,
+    `ESCAPE ${quoteLiteral(shape.escape)}`,
+    "NULL ''",
+    "ENCODING 'UTF8'",
+  ]
+  const list = columns.length === 0 ? '' : ` (${names})`
+  return `COPY ${table}${list} FROM STDIN WITH (${options.join(', ')})`
+}
+
+/**
+ * A shape with a quote character that COPY can be told, where the data has none: one that occurs nowhere in the bytes.
+ *
+ * @throws SLUICE_VALUE where all of them occur
+ */
+export function shapeForCopy(shape: CsvShape, bytes: Uint8Array): CsvShape {
+  if (shape.quote !== null) return shape
+  const free = STAND_IN_QUOTES.find((byte) => bytes.indexOf(byte) < 0)
+  if (free === undefined)
+    throw new SluiceError(
+      'SLUICE_VALUE',
+      'every control character occurs in the data, so that none can stand in for a quote',
+      { hint: 'leave --quote none out' },
+    )
+  const quote = String.fromCharCode(free)
+  return { ...shape, quote, escape: quote }
+}

@@ -1,2 +1,0 @@
-/** The text of screen-kernel.ts. */
-export function kernelSource(): Promise<string>

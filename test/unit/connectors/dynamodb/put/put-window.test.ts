@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { InFlightLimit } from '../../../../../src/connectors/dynamodb/put/in-flight.ts'
+import { PutWindow } from '../../../../../src/connectors/dynamodb/put/put-window.ts'
+
+interface Sent {
+  readonly RequestItems: Readonly<Record<string, readonly { readonly PutRequest: { readonly Item: unknown } }[]>>
+}
+
+/** A window whose requests are answered by `answer`; what was sent is kept, parsed. */
+function windowTo(answer: (puts: readonly unknown[], number: number) => unknown) {
+  const sent: (readonly unknown[])[] = []
+  const window = new PutWindow({
+    client: {
+      send: (_, body) => {
+        const { RequestItems } = JSON.parse(Buffer.from(body).toString('utf8')) as Sent
+        const puts = RequestItems['T'] ?? []
+        sent.push(puts)
+        return Promise.resolve(Buffer.from(JSON.stringify(answer(puts, sent.length))))
+      },
+      reporter: { warn: () => undefined, retried: () => undefined },
+    },
+    table: 'T',
+    keys: [{ name: 'id', type: 'S' }],
+    limit: new InFlightLimit({ initial: 8, min: 8, max: 8 }),
+    capacity: null,
+    dedupe: 'last',
+    retryForMs: 10_000,
+    signal: new AbortController().signal,
+  })
+  const put = async (id: string, extent: { pending: number; accepted: number; superseded: number }): Promise<void> => {
+    const { open } = window
+    open.reserve(100)
+    const text = `${String.fromCharCode(open.separator)}{"PutRequest":{"Item":{"id":{"S":"${id}"}}}}`
+    window.add(id, open.at + open.bytes.write(text, open.at), extent)
+    if (window.open.isFull) await window.makeRoom()
+  }
+  return { window, sent, put }
+}
+
+const fresh = (): { pending: number; accepted: number; superseded: number } => ({
+  pending: 0,
+  accepted: 0,
+  superseded: 0,
+})
+
+it('what waits for an extent leaves room for who writes the next one, however much is due for another try', async () => {
+  // The first requests come back whole, so that requests are due for longer than the source is slow.
+  const { window, sent, put } = windowTo((puts, number) => ({ UnprocessedItems: number <= 20 ? { T: puts } : {} }))
+  const [first, second] = [fresh(), fresh()]
+  window.begin()
+  for (let i = 0; i < 500; i += 1) await put(`a${i}`, first)
+  window.written()
+  window.begin()
+  const settled = window.settled(first)
+  await put('b0', second)
+  // The source is slow: meanwhile what is due goes out.
+  await delay(200)
+  for (let i = 1; i < 40; i += 1) await put(`b${i}`, second)
+  window.written()
+  await settled
+  await window.settled(second)
+  expect(Math.max(...sent.map((puts) => puts.length))).toBeLessThanOrEqual(25)
+  expect([first.accepted, second.accepted]).toEqual([500, 40])
+})
