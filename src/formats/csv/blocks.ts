@@ -1,6 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { ErrorPlace } from '../../core/errors.ts'
-import { giveBack } from '../../core/lent-buffers.ts'
+import { BufferPool, giveBack, LentSpace } from '../../core/lent-buffers.ts'
 import type { ReadPlace } from '../../core/ports.ts'
 
 /** Bytes of a block, unless one record is longer. Two blocks are alive at once, besides what the consumer holds. */
@@ -9,6 +9,9 @@ export const BLOCK_BYTES = 256 * 1024
 const LONG_CHUNK_BYTES = 128 * 1024
 /** How much of a long chunk is copied to complete a record that the chunk before began. */
 const JOIN_BYTES = 8 * 1024
+/** Less room than this in a lent buffer is not worth a block that is copied whole. */
+const LEAST_ROOM_BYTES = 64 * 1024
+const buffers = new BufferPool(BLOCK_BYTES)
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Pulls chunks, heeding the signal also while none comes. Closes what it pulls from, once. */
@@ -54,13 +57,15 @@ export class ChunkPuller {
 
 /**
  * Gathers chunks into blocks. A block that lies in one long chunk is a view of it, nothing copied; a record that two chunks share is joined
- * with a little of the second one. What a cut left over begins the next block. What was copied is given back to its pool; a view is given back by
- * who takes it.
+ * with a little of the second one. What a cut left over begins the next block. What was copied is given back to its pool; a block, be it a view or
+ * made here, is given back by who takes it.
  */
 export class BlockGatherer {
   readonly #puller: ChunkPuller
   readonly #place: ReadPlace
   readonly #maxBytes: number
+  /** Where blocks are made; null where chunks are read once more by others, so that nothing of them is given back. */
+  readonly #space: LentSpace | null
   #chunk: Buffer = NOTHING
   /** Offset in the chunk of what was not given out yet. */
   #at = 0
@@ -69,12 +74,16 @@ export class BlockGatherer {
   /** The last of a chunk that was copied into the block given out last; what came before it is given back already. */
   #copied: Uint8Array = NOTHING
   #rest: Uint8Array = NOTHING
+  /** The block given out last, where it was made here. */
+  #block: Buffer = NOTHING
   #ended = false
 
-  constructor(puller: ChunkPuller, place: ReadPlace, maxBytes: number) {
+  /** `looks`: others read the same chunks afterwards. */
+  constructor(puller: ChunkPuller, place: ReadPlace, o: { readonly maxBytes: number; readonly looks?: boolean }) {
     this.#puller = puller
     this.#place = place
-    this.#maxBytes = maxBytes
+    this.#maxBytes = o.maxBytes
+    this.#space = o.looks === true ? null : new LentSpace(buffers)
   }
 
   /** Whether the block given out last ends the input. */
@@ -89,9 +98,12 @@ export class BlockGatherer {
     const long = left >= LONG_CHUNK_BYTES && bytes <= BLOCK_BYTES
     if (long && this.#rest.byteLength === 0) return this.#take(wanted)
     let limit = long ? Math.min(wanted, this.#rest.byteLength + JOIN_BYTES) : wanted
-    const block = Buffer.allocUnsafeSlow(limit)
+    const block = this.#room(limit)
+    const lends = limit <= BLOCK_BYTES
+    limit = block.byteLength
     block.set(this.#rest)
     let length = this.#rest.byteLength
+    this.#giveBack(this.#rest)
     this.#rest = NOTHING
     this.#taken = 0
     for (
@@ -105,10 +117,20 @@ export class BlockGatherer {
       const taken = this.#take(limit - length)
       block.set(taken, length)
       length += taken.byteLength
-      giveBack(this.#copied)
+      this.#giveBack(this.#copied)
       this.#copied = taken
     }
-    return block.subarray(0, length)
+    if (lends) this.#space?.handOn(length)
+    this.#block = block.subarray(0, length)
+    return this.#block
+  }
+
+  /** For a block of so many bytes; of fewer, where that fills a buffer and still is worth it. */
+  #room(bytes: number): Buffer {
+    const space = this.#space
+    if (space === null || bytes > BLOCK_BYTES) return Buffer.allocUnsafeSlow(bytes)
+    const fills = space.left >= Math.max(LEAST_ROOM_BYTES, this.#rest.byteLength + JOIN_BYTES)
+    return space.room(fills ? Math.min(bytes, space.left) : bytes)
   }
 
   /** What is to begin the next block: the last bytes of the block given out last. */
@@ -116,9 +138,21 @@ export class BlockGatherer {
     const again = rest.byteLength <= this.#taken ? rest.byteLength : 0
     this.#at -= again
     this.#rest = again === rest.byteLength ? NOTHING : rest
-    giveBack(this.#copied.subarray(0, this.#copied.byteLength - again))
+    this.#giveBack(this.#copied.subarray(0, this.#copied.byteLength - again))
+    // What comes out of the chunk once more is not looked at in the block.
+    this.#giveBack(this.#block.subarray(this.#block.byteLength - again))
     this.#copied = NOTHING
+    this.#block = NOTHING
     this.#taken = 0
+  }
+
+  /** No more blocks are gathered. */
+  close(): void {
+    this.#space?.close()
+  }
+
+  #giveBack(bytes: Uint8Array): void {
+    if (this.#space !== null) giveBack(bytes)
   }
 
   /** Bytes of the chunk in hand that are still to be given out, after pulling one where there are none; 0 at the end. */

@@ -73,7 +73,8 @@ export async function readHead(
     const bomBytes = mark?.bytes ?? 0
     const state: CsvHeadState = { seekable, encoding, skipBytes: bomBytes, lineEnd: 'lf' }
     const utf8 = new ChunkPuller(utf8Chunks(again(first, raw), state, dialect), place.signal)
-    return await new HeadReader(dialect, place, state).read(new BlockGatherer(utf8, place, dialect.maxRowBytes))
+    const gatherer = new BlockGatherer(utf8, place, { maxBytes: dialect.maxRowBytes, looks: true })
+    return await new HeadReader(dialect, place, state).read(gatherer)
   } finally {
     await raw.close()
   }

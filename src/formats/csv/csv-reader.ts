@@ -44,8 +44,8 @@ async function* readBatches(
   const state = headState(file.head)
   const puller = new ChunkPuller(utf8Chunks(chunks, state, file.dialect), o.signal)
   const altered: Alterations = { nulsStripped: 0, valuesReplaced: 0 }
+  const gatherer = new BlockGatherer(puller, o, { maxBytes: file.dialect.maxRowBytes })
   try {
-    const gatherer = new BlockGatherer(puller, o, file.dialect.maxRowBytes)
     if (!state.seekable) await gatherer.skip(o.from.byte)
     const parser = new BlockParser(file, { o, state, altered })
     let position = o.from
@@ -72,6 +72,7 @@ async function* readBatches(
       if (batch !== null) yield batch
     }
   } finally {
+    gatherer.close()
     await puller.close()
   }
   if (altered.nulsStripped > 0) o.warn(`${o.url}: ${altered.nulsStripped} NUL characters were dropped`)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { BufferPool, giveBack } from '../../../src/core/lent-buffers.ts'
+import { BufferPool, LentSpace, giveBack } from '../../../src/core/lent-buffers.ts'
 import { SluiceError } from '../../../src/core/errors.ts'
 
 const BYTES = 1024
@@ -47,11 +47,49 @@ describe('a pool of buffers', () => {
     expect(() => giveBack(new Uint8Array(10))).not.toThrow()
   })
 
-  it('keeps 16 MiB free at most', () => {
-    const pool = new BufferPool(4 * 1024 * 1024)
+  it('keeps 64 MiB free at most', () => {
+    const pool = new BufferPool(16 * 1024 * 1024)
     const loans = Array.from({ length: 5 }, () => pool.take())
     for (const loan of loans) loan.close()
     const again = new Set(Array.from({ length: 5 }, () => pool.take().buffer))
     expect(loans.filter((loan) => again.has(loan.buffer))).toHaveLength(4)
+  })
+})
+
+describe('space for blocks', () => {
+  it('lays them side by side in one buffer, and in the next where there is no room', () => {
+    const space = new LentSpace(new BufferPool(BYTES))
+    const first = space.room(600)
+    space.handOn(400)
+    const second = space.room(600)
+    space.handOn(600)
+    const third = space.room(100)
+    expect(second.buffer).toBe(first.buffer)
+    expect([first.byteOffset, second.byteOffset]).toEqual([0, 400])
+    expect(third.buffer).not.toBe(first.buffer)
+    expect(space.left).toBe(BYTES)
+  })
+
+  it('uses a buffer again once it is full and all blocks in it came back', () => {
+    const space = new LentSpace(new BufferPool(BYTES))
+    const first = space.room(700)
+    space.handOn(700)
+    const second = space.room(700)
+    space.handOn(700)
+    giveBack(first)
+    const third = space.room(700)
+    expect(second.buffer).not.toBe(first.buffer)
+    expect(third.buffer).toBe(first.buffer)
+  })
+
+  it('lends nothing of a buffer anew before it is closed', () => {
+    const pool = new BufferPool(BYTES)
+    const space = new LentSpace(pool)
+    const block = space.room(100)
+    space.handOn(100)
+    giveBack(block)
+    expect(pool.take().buffer.buffer).not.toBe(block.buffer)
+    space.close()
+    expect(pool.take().buffer.buffer).toBe(block.buffer)
   })
 })
