@@ -7,6 +7,8 @@ import { wasRefused } from '../errors.ts'
 import type { InFlightLimit } from './in-flight.ts'
 import { KeyWindow, type Dedupe } from './key-window.ts'
 import { Progress } from './monotonic.ts'
+import { aboutItem, isAboutItems } from './refused-item.ts'
+import { RefusedPuts } from './refused-puts.ts'
 import { PutBatch, type ExtentPuts, type Put } from './put-batch.ts'
 import type { KeyAttribute } from '../table-info.ts'
 
@@ -25,12 +27,6 @@ export interface PutWindowOptions {
   readonly progress?: Progress | undefined
   /** How many windows share the bounds of memory; default: 1. */
   readonly sharers?: number | undefined
-}
-
-/** Puts that were refused and wait for their next try. */
-interface Refused {
-  readonly dueMs: number
-  readonly puts: Put[]
 }
 
 /** Puts and bytes that may wait for another try before no new ones are taken. */
@@ -54,12 +50,10 @@ export class PutWindow {
   readonly #o: PutWindowOptions
   readonly #frame: { prefix: Buffer; suffix: Buffer }
   readonly #keyWindow = new KeyWindow()
-  readonly #refused: Refused[] = []
+  readonly #refused: RefusedPuts
   /** Buffers of requests that are in, to be filled again: as many as were ever in flight, of SPARE_BYTES at most. */
   readonly #spare: Buffer[] = []
   #open: PutBatch
-  #waiting = 0
-  #waitingBytes = 0
   #inFlight = 0
   #inFlightBytes = 0
   #writing = false
@@ -84,6 +78,7 @@ export class PutWindow {
       suffix: Buffer.from(options.capacity === null ? ']}}' : ']},"ReturnConsumedCapacity":"TOTAL"}'),
     }
     this.#open = new PutBatch(this.#frame)
+    this.#refused = new RefusedPuts({ keepsOrder: options.dedupe !== 'none' })
   }
 
   /** Whether the table may have got an item. */
@@ -135,7 +130,7 @@ export class PutWindow {
     put.end = end - open.at
     put.state = 'waiting'
     // What may not enter waits behind the put before it, as that one's `next`.
-    if (enters || this.#o.dedupe === 'none') this.#queue([put], 0)
+    if (enters || this.#o.dedupe === 'none') this.#refused.add([put], 0)
   }
 
   /** Sends the full request as soon as it may go. @throws what ended the window */
@@ -145,7 +140,7 @@ export class PutWindow {
       if (!this.#isCrowded()) {
         if (!this.#open.isFull) return
         if (this.#maySend()) {
-          this.#send(this.#open)
+          void this.#send(this.#open)
           this.#begin()
           continue
         }
@@ -160,9 +155,9 @@ export class PutWindow {
       this.#throwIfOver()
       if (extent.pending === 0) return
       if (this.#maySend() && this.#isQuiet()) {
-        this.#fill(this.#open)
+        this.#refused.fill(this.#open)
         if (this.#open.live > 0) {
-          this.#send(this.#open)
+          void this.#send(this.#open)
           // Empty: who writes the next extent counts on room in it.
           this.#open = this.#fresh()
           continue
@@ -200,52 +195,12 @@ export class PutWindow {
   /** The next request, with what is due for another try. */
   #begin(): void {
     this.#open = this.#fresh()
-    if (this.#refused.length > 0) this.#fill(this.#open)
-  }
-
-  /** Takes into a request what is due, in the order in which it fell due. */
-  #fill(batch: PutBatch): void {
-    const nowMs = performance.now()
-    for (let i = 0; i < this.#refused.length && !batch.isFull; i += 1) {
-      const group = this.#refused[i] as Refused
-      if (group.dueMs > nowMs) continue
-      const left: Put[] = []
-      for (const put of group.puts) {
-        if (put.superseded) this.#unqueue(put)
-        else if (batch.isFull || !batch.fits(put.end - put.start) || this.#clashes(put, batch)) left.push(put)
-        else {
-          this.#unqueue(put)
-          batch.take(put)
-        }
-      }
-      group.puts.length = 0
-      group.puts.push(...left)
-    }
-    for (let i = this.#refused.length - 1; i >= 0; i -= 1)
-      if (this.#refused[i]?.puts.length === 0) this.#refused.splice(i, 1)
-  }
-
-  /** Keys are told apart on the way in, save where order is not kept. */
-  #clashes(put: Put, batch: PutBatch): boolean {
-    return this.#o.dedupe === 'none' && batch.puts.some((other) => other.key === put.key)
-  }
-
-  #unqueue(put: Put): void {
-    this.#waiting -= 1
-    this.#waitingBytes -= put.end - put.start
-  }
-
-  #queue(puts: Put[], delayMs: number): void {
-    for (const put of puts) {
-      put.state = 'waiting'
-      this.#waitingBytes += put.end - put.start
-    }
-    this.#waiting += puts.length
-    this.#refused.push({ dueMs: performance.now() + delayMs, puts })
+    if (this.#refused.count > 0) this.#refused.fill(this.#open)
   }
 
   #isCrowded(): boolean {
-    return this.#waiting > this.#mostWaiting || this.#waitingBytes + this.#inFlightBytes > this.#mostBytes
+    const { count, bytes } = this.#refused
+    return count > this.#mostWaiting || bytes + this.#inFlightBytes > this.#mostBytes
   }
 
   #maySend(): boolean {
@@ -257,15 +212,16 @@ export class PutWindow {
   #sendDue(): boolean {
     if (!this.#maySend()) return false
     const batch = new PutBatch(this.#frame)
-    this.#fill(batch)
+    this.#refused.fill(batch)
     if (batch.live === 0) return false
-    this.#send(batch)
+    void this.#send(batch)
     return true
   }
 
-  #send(batch: PutBatch): void {
-    if (batch.live === 0) return
-    if (this.#inFlight === 0 && this.#waiting === 0) this.#progress.note()
+  /** @returns when what its answer says was done; never rejects */
+  #send(batch: PutBatch): Promise<void> {
+    if (batch.live === 0) return Promise.resolve()
+    if (this.#inFlight === 0 && this.#refused.count === 0) this.#progress.note()
     this.#lastSentMs = performance.now()
     const body = batch.finish()
     const { client, signal, capacity } = this.#o
@@ -284,7 +240,7 @@ export class PutWindow {
       }
       this.#wakeUp()
     }
-    client.send('BatchWriteItem', body, { signal }).then(
+    return client.send('BatchWriteItem', body, { signal }).then(
       (answer) => settle(() => this.#answered(batch, readAnswer(answer, this.#o), estimate)),
       (error: unknown) => settle(() => this.#broke(batch.puts, toSluiceError(error), estimate)),
     )
@@ -321,11 +277,17 @@ export class PutWindow {
     put.extent.accepted += 1
     if (this.#o.dedupe !== 'last') return
     const next = this.#keyWindow.accepted(put)
-    if (next !== null) this.#queue([next], 0)
+    if (next !== null) this.#refused.add([next], 0)
   }
 
   #broke(puts: readonly Put[], error: SluiceError, estimate: number): void {
     this.#o.signal.throwIfAborted()
+    const [first] = puts
+    if (isAboutItems(error) && first !== undefined) {
+      if (puts.length === 1) throw aboutItem(error, first, this.#o.keys)
+      void this.#oneByOne([...puts])
+      return
+    }
     if (!error.retryable) throw error
     const surelyNot = wasRefused(error)
     for (const put of puts) put.uncertain = !surelyNot
@@ -335,6 +297,16 @@ export class PutWindow {
       this.#o.limit.answered(0, puts.length)
     }
     this.#again(puts, error)
+  }
+
+  /** Sends each by itself, in their order: the others are taken, and the one that is refused is known then. */
+  async #oneByOne(puts: readonly Put[]): Promise<void> {
+    for (const put of puts) {
+      if (this.#failure !== null) return
+      const alone = new PutBatch(this.#frame)
+      alone.take(put)
+      await this.#send(alone)
+    }
   }
 
   /** Tries these again after a pause, unless nothing got on for too long. */
@@ -351,7 +323,7 @@ export class PutWindow {
       put.tries += 1
       again.push(this.#o.dedupe === 'last' ? this.#keyWindow.refused(put) : put)
     }
-    this.#queue(again, delayMs)
+    this.#refused.add(again, delayMs)
   }
 
   #fail(error: SluiceError): void {
@@ -366,11 +338,10 @@ export class PutWindow {
 
   /** Until an answer is there, something is due, or capacity is. */
   #nap(longestMs = LONGEST_NAP_MS): Promise<void> {
-    const nowMs = performance.now()
     let ms = longestMs
     // Where no place is free, an answer comes first.
     if (this.#inFlight < this.#o.limit.limit) {
-      for (const group of this.#refused) ms = Math.min(ms, group.dueMs - nowMs)
+      ms = Math.min(ms, this.#refused.dueInMs())
       const forUnits = this.#o.capacity?.waitMs() ?? 0
       if (forUnits > 0) ms = Math.max(ms, forUnits)
     }
