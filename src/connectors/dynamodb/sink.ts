@@ -17,7 +17,7 @@ import { inFlightOf, MOST_IN_FLIGHT, threadsData, threadsFor } from './put/put-t
 import { PutWays } from './put/put-ways.ts'
 import { PutWindow } from './put/put-window.ts'
 import { loadableTable, schemaWithKeys } from './table.ts'
-import { keysOf, type TableInfo } from './table-info.ts'
+import { indexKeysOf, keysOf, type TableInfo } from './table-info.ts'
 import { attributeOf, type Attribute } from './item/type-map.ts'
 import { findDynamoTarget, type DynamoTarget } from './url.ts'
 
@@ -204,11 +204,12 @@ class DynamoSink implements Sink {
   #attributesFor(names: readonly string[]): readonly Attribute[] {
     const { schema } = this.#plan ?? { schema: { columns: [] } }
     const keys = keysOf(this.#ready())
+    const indexKeys = indexKeysOf(this.#ready())
     const typed = this.#plan?.schema.typed === true
     const explicit = explicitNames(this.#request.options)
     return names.map((name) => {
       const column: Column = schema.columns.find((one) => one.name === name) ?? { name }
-      return attributeOf(column, { keys, typed, explicit: explicit.has(name.toLowerCase()) })
+      return attributeOf(column, { keys, indexKeys, typed, explicit: explicit.has(name.toLowerCase()) })
     })
   }
 }

@@ -50,6 +50,28 @@ export function keysOf(table: Pick<TableInfo, 'partitionKey' | 'sortKey'>): read
   return table.sortKey === null ? [table.partitionKey] : [table.partitionKey, table.sortKey]
 }
 
+/** An attribute that is a key of an index, and none of the table's: an item may do without it, but not have it otherwise. */
+export interface IndexKey extends KeyAttribute {
+  /** Of the index; one of them where there are several. */
+  readonly index: string
+  /** AWS, "Service, account, and table quotas": 2048 of a partition key, 1024 of a sort key; the least where it is both. */
+  readonly mostBytes: number
+}
+
+/** Keys of indexes that are no keys of the table, each once. */
+export function indexKeysOf(table: Pick<TableInfo, 'partitionKey' | 'sortKey' | 'indexes'>): readonly IndexKey[] {
+  const own = new Set(keysOf(table).map((key) => key.name))
+  const found = new Map<string, IndexKey>()
+  for (const { name: index, keys } of table.indexes)
+    for (const [i, key] of keys.entries()) {
+      const mostBytes = i === 0 ? 2048 : 1024
+      const before = found.get(key.name)
+      if (own.has(key.name)) continue
+      if (before === undefined || before.mostBytes > mostBytes) found.set(key.name, { ...key, index, mostBytes })
+    }
+  return [...found.values()]
+}
+
 /**
  * Reads a TableDescription (AWS, DynamoDB API Reference).
  *

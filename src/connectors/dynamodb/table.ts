@@ -5,7 +5,16 @@ import type { CopyOptions } from '../../core/options.ts'
 import type { Abortable } from '../../core/ports.ts'
 import type { NeutralType, Schema } from '../../core/schema.ts'
 import { answerOf, type DynamoCalls } from './answer.ts'
-import { type KeyAttribute, keysOf, type KeyType, parseTable, type TableInfo, type Throughput } from './table-info.ts'
+import {
+  indexKeysOf,
+  type KeyAttribute,
+  keysOf,
+  type KeyType,
+  parseTable,
+  type TableIndex,
+  type TableInfo,
+  type Throughput,
+} from './table-info.ts'
 
 /** On-demand tables are there within seconds; a table that is not after this long has something wrong with it. */
 const LONGEST_WAIT_MS = 10 * 60_000
@@ -230,11 +239,14 @@ export function notWarm(warm: Throughput | null, wanted: number | undefined): st
     : `--warm-writes ${wanted}: the table bears ${units} writes a second at once so far`
 }
 
-/** What a table's key says of the columns: their types. @throws SLUICE_COLUMN_MISSING, unless values carry types of their own */
-export function schemaWithKeys(table: TableKeys, schema: Schema): Schema {
+/** What keys of a table and its indexes say of the columns: their types. @throws SLUICE_COLUMN_MISSING, unless values carry types of their own */
+export function schemaWithKeys(
+  table: TableKeys & { readonly indexes?: readonly TableIndex[] },
+  schema: Schema,
+): Schema {
   // JSON's first row need not have all keys; each row is looked at by itself.
   if (schema.typed !== true) checkKeys(table, schema)
-  const keys = keysOf(table)
+  const keys = [...keysOf(table), ...indexKeysOf({ indexes: [], ...table })]
   const columns = schema.columns.map((column) => {
     const key = keys.find((one) => one.name === column.name)
     return key === undefined || column.type !== undefined ? column : { ...column, type: KEY_TYPES[key.type] }

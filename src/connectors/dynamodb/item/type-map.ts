@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../core/errors.ts'
 import type { Column, NeutralType } from '../../../core/schema.ts'
-import type { KeyAttribute } from '../table-info.ts'
+import type { IndexKey, KeyAttribute } from '../table-info.ts'
 
 /** What a column's values become. `any`: each as its own type says. `json`: by the JSON in it. `ttl`: whole seconds since 1970. */
 export type AttributeKind = 'S' | 'N' | 'B' | 'BOOL' | 'NULL' | 'L' | 'M' | 'SS' | 'NS' | 'BS' | 'json' | 'ttl' | 'any'
@@ -32,6 +32,8 @@ export interface Attribute {
   readonly kind: AttributeKind
   /** A key is never missing, NULL or empty, and of the key's type. */
   readonly key: 'partition' | 'sort' | null
+  /** Where it is a key of an index, and not of the table: it may be missing, but not NULL, empty or of another type. */
+  readonly index?: IndexKey
   /** Whether a value of another type may become one of this: text of CSV, and what `--type` asks for. */
   readonly converts: boolean
 }
@@ -40,24 +42,34 @@ export interface Attribute {
  * What becomes of a column's values: its type by `--type` or inference, and the table's own where it is a key. `typed` values that say their own
  * types keep them.
  *
- * @throws SLUICE_USAGE for a type that DynamoDB has not, and for one that a key has not
+ * @throws SLUICE_USAGE for a type that DynamoDB has not, and for one that a key of the table or of an index has not
  */
 export function attributeOf(
   column: Column,
-  o: { readonly keys: readonly KeyAttribute[]; readonly typed: boolean; readonly explicit: boolean },
+  o: {
+    readonly keys: readonly KeyAttribute[]
+    readonly indexKeys?: readonly IndexKey[]
+    readonly typed: boolean
+    readonly explicit: boolean
+  },
 ): Attribute {
   const { name } = column
   const at = o.keys.findIndex((key) => key.name === name)
   const key = o.keys[at]
+  const index = o.indexKeys?.find((one) => one.name === name)
   const kind = kindOf(column, o)
   const converts = o.explicit || !o.typed
-  if (key === undefined) return { name, kind, key: null, converts }
-  if (o.explicit && kind !== key.type && !(kind === 'ttl' && key.type === 'N'))
-    throw new SluiceError('SLUICE_USAGE', `--type makes ${kind} of "${name}", and the table's key is ${key.type}`, {
-      where: { column: name },
-      hint: `leave --type of ${name} out`,
-    })
-  return { name, kind: key.type, key: at === 0 ? 'partition' : 'sort', converts }
+  const wanted = key?.type ?? index?.type ?? null
+  if (o.explicit && wanted !== null && kind !== wanted && !(kind === 'ttl' && wanted === 'N'))
+    throw new SluiceError(
+      'SLUICE_USAGE',
+      `--type makes ${kind} of "${name}", and the ${key === undefined ? `key of the index ${index?.index}` : "table's key"} is ${wanted}`,
+      { where: { column: name }, hint: `leave --type of ${name} out` },
+    )
+  if (key !== undefined) return { name, kind: key.type, key: at === 0 ? 'partition' : 'sort', converts }
+  // Values that say their own types are looked at one by one.
+  if (index !== undefined) return { name, kind: converts ? index.type : kind, key: null, index, converts }
+  return { name, kind, key: null, converts }
 }
 
 /** The key that no attribute of these stands for; null where each has one. `sorted`: the table has a sort key. */

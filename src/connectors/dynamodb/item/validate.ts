@@ -1,7 +1,7 @@
 import { SluiceError } from '../../../core/errors.ts'
 import { isTooDeep, tooDeep } from './json-wire.ts'
 import { canonicalNumber, checkNumber, shown } from './number.ts'
-import type { KeyType } from '../table-info.ts'
+import type { IndexKey, KeyType } from '../table-info.ts'
 
 /** AWS, "Service, account, and table quotas": bytes of an item, names and values; of a partition key; of a sort key. */
 export const MOST_ITEM_BYTES = 400 * 1024
@@ -36,6 +36,21 @@ const KEY_HINT = 'leave such rows out with --skip-if-empty, or mend them'
 /** @throws SLUICE_VALUE */
 export function missingKey(key: 'partition' | 'sort'): SluiceError {
   return new SluiceError('SLUICE_VALUE', `the ${key} key has no value`, { hint: KEY_HINT })
+}
+
+/** What DynamoDB refuses of a key of an index, save its type. @throws SLUICE_VALUE */
+export function checkIndexKey(text: string, { type, index, mostBytes }: IndexKey): void {
+  if (type === 'N') return
+  if (text === '') throw badIndexKey(`is empty, and a key of the index ${index} cannot be`)
+  const bytes = Buffer.byteLength(text, type === 'B' ? 'base64' : 'utf8')
+  if (bytes > mostBytes) throw badIndexKey(`has ${bytes} bytes, and a key of the index ${index} takes ${mostBytes}`)
+}
+
+/** @throws SLUICE_VALUE */
+export function badIndexKey(why: string): SluiceError {
+  return new SluiceError('SLUICE_VALUE', `the attribute ${why}`, {
+    hint: 'mend the value; an item without the attribute is only left out of the index (--empty omit, --null TEXT)',
+  })
 }
 
 /** Both keys as one text; no two different pairs give the same. */

@@ -4,7 +4,7 @@ import { textToWire } from './attribute-text.ts'
 import { checkNumber } from './number.ts'
 import type { PutBatch } from '../put/put-batch.ts'
 import { lackingKey, type Attribute } from './type-map.ts'
-import { joinKeys, keyText, missingKey } from './validate.ts'
+import { badIndexKey, checkIndexKey, joinKeys, keyText, missingKey } from './validate.ts'
 import type { Emptiness } from './wire-rows.ts'
 
 /** `{"PutRequest":{"Item":{`, after a separator, and what ends it. */
@@ -41,6 +41,8 @@ interface Slot {
   readonly begin: Uint8Array
   /** What an empty field becomes: nothing, or `"name":{"NULL":true},`. */
   readonly empty: Uint8Array
+  /** The index whose key it would be as NULL, which cannot be; null elsewhere. */
+  readonly noNull: string | null
 }
 
 /**
@@ -106,7 +108,7 @@ export class CsvItemEncoder {
     const start = cursor.starts[j] as number
     const end = cursor.ends[j] as number
     const kind = cursor.kinds[j] as number
-    if (start === end && kind === PLAIN) return copy(slot.empty, out, to.at)
+    if (start === end && kind === PLAIN) return empty(slot, out, to.at)
     if (slot.way === OTHER) return copy(this.#texts[j] ?? slot.empty, out, to.at)
     const at = copy(slot.begin, out, to.at)
     if (kind === PLAIN) return this.#value(cursor.bytes, { start, end, out, at, slot })
@@ -163,7 +165,9 @@ export class CsvItemEncoder {
       if (cursor.starts[j] === cursor.ends[j] && cursor.kinds[j] === PLAIN) continue
       const { attribute } = this.#slots[j] as Slot
       try {
-        const wire = textToWire(cursor.text(j), attribute.kind)
+        const value = cursor.text(j)
+        const wire = textToWire(value, attribute.kind)
+        if (attribute.index !== undefined) checkIndexKey(value, attribute.index)
         const text = Buffer.from(`${JSON.stringify(attribute.name)}:${wire},`)
         this.#texts[j] = text
         bytes += text.byteLength
@@ -180,15 +184,24 @@ export class CsvItemEncoder {
 }
 
 function slotOf(attribute: Attribute, nulls: 'omit' | 'NULL'): Slot {
-  const { kind, name } = attribute
+  const { kind, name, index } = attribute
   const text = JSON.stringify(name)
-  const way = kind === 'S' || kind === 'any' ? TEXT : kind === 'N' ? NUMBER : OTHER
+  const isText = (kind === 'S' || kind === 'any') && index === undefined
+  const way = isText ? TEXT : kind === 'N' ? NUMBER : OTHER
   return {
     attribute,
     way,
     begin: Buffer.from(`${text}:{"${kind === 'any' ? 'S' : kind}":"`),
     empty: Buffer.from(nulls === 'omit' ? '' : `${text}:{"NULL":true},`),
+    noNull: nulls === 'omit' || index === undefined ? null : index.index,
   }
+}
+
+/** What an empty field becomes. @throws SLUICE_VALUE where that cannot be */
+function empty({ empty: bytes, noNull, attribute }: Slot, out: Uint8Array, at: number): number {
+  if (noNull !== null)
+    throw badIndexKey(`would be NULL, and a key of the index ${noNull} cannot be`).at({ column: attribute.name })
+  return copy(bytes, out, at)
 }
 
 /** Digits, a minus before them, a point among them. */

@@ -3,9 +3,9 @@ import { SluiceError } from '../../../core/errors.ts'
 import { shellQuote } from '../../../core/shell-quote.ts'
 import { nodeToWire, textToWire } from './attribute-text.ts'
 import { parseJson } from './json-wire.ts'
-import type { KeyType } from '../table-info.ts'
+import type { IndexKey, KeyType } from '../table-info.ts'
 import { lackingKey, type Attribute, type AttributeKind } from './type-map.ts'
-import { checkTyped, joinKeys, keyText, missingKey, nameless } from './validate.ts'
+import { badIndexKey, checkIndexKey, checkTyped, joinKeys, keyText, missingKey, nameless } from './validate.ts'
 
 /** An item's attributes as they go over the wire, without the braces, and its key. */
 export interface WireItem {
@@ -69,13 +69,14 @@ export class RowItemEncoder {
   }
 
   #attribute(value: Value, slot: Slot): string {
-    const { kind, name } = slot.attribute
-    if (typeof value === 'string' && (kind === 'S' || kind === 'any') && name !== '' && !NEEDS_ESCAPE.test(value))
-      return `${slot.plain}${value}"}`
-    if (value === undefined) return ''
+    const { kind, name, index } = slot.attribute
+    const plain = typeof value === 'string' && (kind === 'S' || kind === 'any') && name !== '' && index === undefined
+    if (plain && !NEEDS_ESCAPE.test(value)) return `${slot.plain}${value}"}`
+    if (value === undefined || (value === null && this.#nulls === 'omit')) return ''
     if (slot.attribute.name === '') throw nameless()
-    if (value === null) return this.#nulls === 'omit' ? '' : `${slot.name}{"NULL":true}`
     try {
+      if (index !== undefined) checkIndexValue(value, slot.attribute, index)
+      if (value === null) return `${slot.name}{"NULL":true}`
       return slot.name + valueToWire(value, kind)
     } catch (error) {
       throw error instanceof SluiceError ? error.at({ column: name }) : error
@@ -129,6 +130,17 @@ function keyOf(value: Value, { name, kind, key, converts }: Attribute): string {
   } catch (error) {
     throw error instanceof SluiceError ? error.at({ column: name }) : error
   }
+}
+
+/** @throws SLUICE_VALUE for what DynamoDB would refuse, with no word about the row */
+function checkIndexValue(value: Exclude<Value, undefined>, { name, converts }: Attribute, key: IndexKey): void {
+  if (value === null) throw badIndexKey(`is NULL, and a key of the index ${key.index} cannot be`)
+  const text = keyValue(value, { type: key.type, converts })
+  if (text === null)
+    throw new SluiceError('SLUICE_VALUE', `the key of the index ${key.index} is not of the type ${key.type}`, {
+      hint: `${shellQuote(['--type', `${name}=${key.type}`])} converts it`,
+    })
+  checkIndexKey(text, key)
 }
 
 /** Text of a value that a key of the type can have; null where it is of another type. */
