@@ -17,6 +17,7 @@ import { requireDistinct } from './distinct-columns.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
+import { seenFromHere } from './located.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
 import { refuseUnheededBy, requireBuilt } from './built-options.ts'
 import { inferredForm, mapColumns } from './rows.ts'
@@ -55,7 +56,7 @@ export async function resume(request: ResumeRequest): Promise<JobResult> {
   const { viewJob } = await import('../engine/job-folder.ts')
   const view = await viewJob(request.stateDir, request.jobId)
   if (view.result?.status === 'done') return view.result
-  const { source, sink, options } = view.header
+  const { source, sink, options } = seenFromHere(view.header, process.cwd())
   return copy({ ...request, source: withoutMask(source), sink: withoutMask(sink), options, resume: true })
 }
 

@@ -7,6 +7,7 @@ import { redactUrl } from '../core/redact.ts'
 import { JobFolder, findUnfinished, newJobId, viewJob } from '../engine/job-folder.ts'
 import type { JobEntry, JobHeader } from '../engine/job-folder.ts'
 import type { Progressor } from '../engine/progress.ts'
+import { seenFrom } from './located.ts'
 import type { CopyRequest } from './requests.ts'
 
 /** Options that do not change what a job does, only how fast or how it is told: a resume may set them anew. */
@@ -20,16 +21,18 @@ const FREE_OPTIONS: readonly (keyof CopyOptions)[] = [
   'profile',
 ]
 
-/** What a job is known by when it is started again. */
-export function fingerprintOf(source: string, sink: string, options: CopyOptions): string {
+/** What a job is known by when it is started again. A relative path is another one in another folder. */
+function fingerprintOf(source: string, sink: string, options: CopyOptions): string {
   const kept = Object.entries(options)
     .filter(([name, value]) => value !== undefined && !FREE_OPTIONS.some((free) => free === name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')
-    .update(JSON.stringify([redactUrl(source), redactUrl(sink), kept]))
+    .update(JSON.stringify([known(source), known(sink), kept]))
     .digest('hex')
     .slice(0, 32)
 }
+
+const known = (url: string): string => redactUrl(seenFrom(url, process.cwd()))
 
 /** A copy, and whether it can be gone on with once it was cut short: what came or went through a pipe is gone. */
 interface JobRequest extends CopyRequest {
@@ -102,6 +105,7 @@ function newHeader(request: JobRequest, jobId: string): JobHeader {
     options,
     fingerprint: fingerprintOf(source, sink, options),
     resumable: request.resumable,
+    folder: process.cwd(),
   }
 }
 

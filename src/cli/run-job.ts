@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { EventListener } from '../core/events.ts'
 import type { JobResult } from '../core/job.ts'
 import type { CommandContext } from './context.ts'
@@ -48,9 +49,14 @@ function printResult(result: JobResult, { screen, style }: CommandContext): void
     screen.line(`resume: ${style.bold(result.resumeCommand)}`)
 }
 
-/** The command that goes on with a job, for a shell; the state folder is named where it is not the default. */
+/** The command that goes on with a job, for a shell in any folder; the state folder is named where it is not the default. */
 export function resumeCommand(jobId: string, stateDir: string, usualStateDir: string): string {
-  return shellQuote(['sluice', 'resume', jobId, ...(stateDir === usualStateDir ? [] : ['--state-dir', stateDir])])
+  return shellQuote([
+    'sluice',
+    'resume',
+    jobId,
+    ...(stateDir === usualStateDir ? [] : ['--state-dir', resolve(stateDir)]),
+  ])
 }
 
 function withResumeCommand(result: JobResult, context: CommandContext): JobResult {

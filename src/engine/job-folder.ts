@@ -16,9 +16,11 @@ export interface JobHeader {
   readonly source: string
   readonly sink: string
   readonly options: CopyOptions
-  /** Same source, sink and options: the same fingerprint. */
+  /** Same source, sink (paths from the root) and options: the same fingerprint. */
   readonly fingerprint: string
   readonly resumable: boolean
+  /** Where it was begun: paths of source and sink may be relative to it. Absent in jobs of older versions. */
+  readonly folder?: string
 }
 
 /** One line of checkpoint.jsonl. */
