@@ -1,6 +1,6 @@
 import { SluiceError } from '../core/errors.ts'
 import { type CommandSpec, COMMANDS, findCommand, NOT_YET_COMMANDS } from './command-table.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/nearest.ts'
 
 const HINT = 'sluice help lists the commands'
 

@@ -7,7 +7,7 @@ import type { CommandSpec } from './command-table.ts'
 import type { Flag } from './flag.ts'
 import type { FlagResult } from './flag-values.ts'
 import { FLAGS, flagsOf, variableOf } from './flags.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/nearest.ts'
 import type { FlagValues } from './parse-flags.ts'
 
 const FILE_NAME = 'sluice.config'

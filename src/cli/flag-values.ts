@@ -1,6 +1,6 @@
 import { SluiceError } from '../core/errors.ts'
 import { parseDecimalType } from '../core/schema.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
 
 /** What a flag's value may hold once parsed; it survives JSON. */

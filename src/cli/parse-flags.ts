@@ -4,7 +4,7 @@ import type { CommandSpec } from './command-table.ts'
 import type { Flag } from './flag.ts'
 import type { FlagResult } from './flag-values.ts'
 import { FLAGS, flagsOf } from './flags.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/nearest.ts'
 
 /** Values by the flags' keys. */
 export type FlagValues = ReadonlyMap<string, FlagResult>

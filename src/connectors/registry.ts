@@ -1,4 +1,5 @@
 import { SluiceError } from '../core/errors.ts'
+import { nearest } from '../core/nearest.ts'
 import { redactUrl } from '../core/redact.ts'
 import type { Connector } from './connector.ts'
 
@@ -17,14 +18,35 @@ const CONNECTORS: Readonly<Record<string, () => Promise<Connector>>> = {
   dynamodb,
 }
 
-/** @throws SLUICE_USAGE for a scheme that nothing serves */
+/** What people write for a scheme, besides slips of the finger. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  pg: 'postgres',
+  psql: 'postgres',
+  ddb: 'dynamodb',
+  s3a: 's3',
+  s3n: 's3',
+}
+
+/** @throws SLUICE_USAGE for a scheme that nothing serves, or one without its slashes */
 export async function connectorFor(url: string): Promise<Connector> {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase() ?? 'file'
   const load = Object.hasOwn(CONNECTORS, scheme) ? CONNECTORS[scheme] : undefined
-  if (load !== undefined) return load()
-  throw new SluiceError('SLUICE_USAGE', `nothing serves ${scheme}:// (${redactUrl(url)})`, {
-    hint: `a path, -, or one of ${Object.keys(CONNECTORS)
-      .map((name) => `${name}://`)
-      .join(', ')}`,
-  })
+  if (load === undefined) throw unknownScheme(scheme, url)
+  // Not shown whole: a password is not found in what is no URL.
+  const bare = /^([a-z0-9]+):(?!\/\/)/i.exec(url)?.[1] ?? ''
+  if (Object.hasOwn(CONNECTORS, bare.toLowerCase()))
+    throw new SluiceError('SLUICE_USAGE', `${bare}: begins no URL without two slashes`, {
+      hint: `${bare}://…, or ./${bare}:… for a file of such a name`,
+    })
+  return load()
+}
+
+function unknownScheme(scheme: string, url: string): SluiceError {
+  const names = Object.keys(CONNECTORS)
+  const meant = OTHER_NAMES[scheme] ?? nearest(scheme, names)
+  return new SluiceError(
+    'SLUICE_USAGE',
+    `nothing serves ${scheme}:// (${redactUrl(url)})${meant === null ? '' : `; did you mean ${meant}://?`}`,
+    { hint: `a path, -, or one of ${names.map((name) => `${name}://`).join(', ')}` },
+  )
 }

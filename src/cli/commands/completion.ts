@@ -1,7 +1,7 @@
 import { SluiceError } from '../../core/errors.ts'
 import { renderCompletion, SHELLS } from '../completion.ts'
 import type { RunCommand } from '../context.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../../core/nearest.ts'
 
 /** `sluice completion bash|zsh|fish`. @throws SLUICE_USAGE */
 export const run: RunCommand = async ({ operands, print }) => {

@@ -1,12 +1,13 @@
 /**
- * The candidate that a mistyped word most likely means, or null where none is near: at most a third of its letters wrong
- * (a neighbouring pair swapped counts as one), or the only one that it begins.
+ * The candidate that a mistyped word most likely means, or null where none is near: at most a third of its letters wrong, or `slips` of a short one's
+ * (a neighbouring pair swapped counts as one), or the only one that it begins. Case does not count.
  */
-export function nearest(word: string, candidates: readonly string[]): string | null {
+export function nearest(word: string, candidates: readonly string[], slips = 1): string | null {
   const wanted = word.toLowerCase()
   let best: string | null = null
-  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
+  let bestDistance = Math.max(slips, Math.floor(wanted.length / 3)) + 1
   for (const candidate of candidates) {
+    if (Math.abs(candidate.length - wanted.length) >= bestDistance) continue
     const distance = editDistance(wanted, candidate.toLowerCase())
     if (distance < bestDistance) {
       best = candidate

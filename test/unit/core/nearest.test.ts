@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { editDistance, nearest } from '../../../src/cli/nearest.ts'
+import { editDistance, nearest } from '../../../src/core/nearest.ts'
 
 describe('nearest', () => {
   it.each([
