@@ -12,6 +12,7 @@ let db: PostgresAddress & { drop(): Promise<void> }
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-errors-'))
   db = await freshDatabase(sharedServices().postgres15, 'load_errors')
+  await psql(db, 'CREATE EXTENSION hstore')
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true })
@@ -158,6 +159,7 @@ describe('a hint', () => {
     ['regclass', 'no_such_table'],
     ['regtype', 'no_such_type'],
     ['regprocedure', 'no_such_function(int)'],
+    ['hstore', 'a'],
   ])('a value that %s refuses with a SQLSTATE of another class', async (type, value) => {
     const { error, at } = await load(`id,v\n1,\n2,${value}\n`, { ddl: `id int, v ${type}` })
     expect(error).toMatchObject({ code: 'SLUICE_VALUE', hint: expect.stringContaining('mend the value') })

@@ -12,7 +12,7 @@ import { sentRecords } from './copy-run.ts'
 import type { CopyRun, SentBatch } from './copy-run.ts'
 import { copyStatement, shapeForCopy } from './copy-statement.ts'
 import type { Ledger } from './ledger.ts'
-import { locateError, placeOf } from './locate-error.ts'
+import { INTERNAL_ERROR, locateError, placeOf } from './locate-error.ts'
 import type { TableColumn } from '../table/table.ts'
 import { refuseNul } from '../values/nul-value.ts'
 import type { TableLoad } from './table-load.ts'
@@ -205,7 +205,7 @@ export class PostgresLane implements Lane {
   async #explain(error: SluiceError, run: CopyRun): Promise<SluiceError> {
     if (this.connection.lost() !== null) return error
     const known = this.#orDuplicate(error)
-    if (known.retryable && known.code !== 'SLUICE_DUPLICATE_KEY') return known
+    if (known.retryable && known.code !== 'SLUICE_DUPLICATE_KEY' && sqlState(known) !== INTERNAL_ERROR) return known
     return locateError(known, run, {
       connection: this.connection,
       bisect: !this.#settings.oneStatement && this.#settings.first === null,

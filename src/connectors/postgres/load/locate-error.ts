@@ -36,9 +36,13 @@ export async function locateError(
   return blamedOnValue(error, column).at({ ...placeOf(found), column })
 }
 
-/** Input functions have SQLSTATEs of other classes, too (22023, 42601, 42P01 …): what COPY says of a column is about a value of it. */
+/** What extensions' input functions raise by elog, of a value as of their own faults: hstore ("Unexpected end of string"), PostGIS ("parse error - invalid geometry"). */
+export const INTERNAL_ERROR = 'XX000'
+
+/** Input functions have SQLSTATEs of other classes, too (22023, 42601, 42P01, XX000 …): what COPY says of a column is about a value of it. */
 function blamedOnValue(error: SluiceError, column: string | undefined): SluiceError {
-  if (column === undefined || !NOT_OF_A_VALUE.includes(error.code)) return error
+  const ofValue = NOT_OF_A_VALUE.includes(error.code) || sqlState(error) === INTERNAL_ERROR
+  if (column === undefined || !ofValue) return error
   return new SluiceError('SLUICE_VALUE', error.message, { where: error.where, cause: error.cause })
 }
 
