@@ -3,8 +3,11 @@ import type { Data } from 'apache-arrow'
 import type { Value } from '../../core/batch.ts'
 import { broken } from './read-footer.ts'
 import type { SchemaNode } from './parquet-schema.ts'
-import { clockText, dateText, int96Text, stampText } from './time-text.ts'
+import { clockText, dateText, int96Text, stampText, unitsPerDay } from './time-text.ts'
 import { decimalText, doubleText, floatText, halfText, intervalText, uuidText } from './value-text.ts'
+
+/** Months, days and milliseconds, 32 bits each. */
+const INTERVAL_BYTES = 12
 
 /** The value at a place, and its JSON text where it lies inside another. */
 type Getter = (at: number) => Value
@@ -73,15 +76,26 @@ function presentGetter(data: Data, leaves: Leaves): Getter {
     case Type.Date:
       return (at) => dateText(unit === DateUnit.DAY ? Number(values[at]) : Number(values[at]) / 86_400_000)
     case Type.Time:
-      return (at) => clockText(BigInt(values[at] ?? 0), unit)
+      return timeGetter(data, leaf)
     case Type.Timestamp:
       return (at) => stampText(BigInt(values[at] ?? 0), unit) + (type.timezone ? 'Z' : '')
     case Type.Decimal:
       return (at) => ({ kind: 'number', text: decimalText(values, at, type) })
-    case Type.Interval:
-      return (at) => intervalText(values, at, unit)
     default:
       throw broken(`column ${leaf?.name ?? ''} is of a type that sluice does not read (${Type[data.typeId] ?? '?'})`)
+  }
+}
+
+/** A time of UTC that was moved past midnight (DuckDB's TIMETZ) is that of the day before or after. */
+function timeGetter(data: Data, leaf: SchemaNode | undefined): Getter {
+  const { values } = data
+  const { unit } = detailsOf(data)
+  const day = unitsPerDay(unit)
+  return (at) => {
+    const value = BigInt(values[at] ?? 0)
+    if (value >= 0n && value <= day) return clockText(value, unit)
+    if (leaf?.utc === true) return clockText(((value % day) + day) % day, unit)
+    throw broken(`column ${leaf?.name ?? ''} has a time that no day has (${value})`)
   }
 }
 
@@ -114,6 +128,7 @@ function fixedGetter(data: Data, leaf: SchemaNode | undefined): Getter {
   const width = detailsOf(data).byteWidth
   const get = (at: number): Uint8Array => Uint8Array.from(values.subarray(at * width, (at + 1) * width) as Uint8Array)
   if (leaf?.physical === 'int96') return (at) => int96Text(get(at))
+  if (leaf?.logical === 'interval' && width === INTERVAL_BYTES) return (at) => intervalText(get(at))
   return leaf?.logical === 'uuid' ? (at) => uuidText(get(at)) : get
 }
 

@@ -2,6 +2,9 @@ import type { Value } from '../../core/batch.ts'
 import type { Column } from '../../core/schema.ts'
 import { takeDecoder } from './decode-pool.ts'
 import { fileEnd, MAGIC } from './footer.ts'
+import { mendSchema, takeAsBytes } from './foreign-footer.ts'
+import { MOST_MISSING_BYTES, pagesEnd, writerFaults } from './old-writers.ts'
+import type { WriterFaults } from './old-writers.ts'
 import { columnOf, leavesOf, schemaNodes } from './parquet-schema.ts'
 import type { SchemaNode } from './parquet-schema.ts'
 import { checkPages } from './page-checksums.ts'
@@ -16,10 +19,11 @@ export type { ReadRange } from './read-footer.ts'
 const FILE = { version: 1, schema: 2, rows: 3, groups: 4, metadata: 5, createdBy: 6, columnOrders: 7, encryption: 8 }
 const GROUP = { columns: 1, bytes: 2, rows: 3, fileOffset: 5 }
 const CHUNK = { path: 1, fileOffset: 2, metadata: 3, indexes: [4, 5, 6, 7], crypto: [8, 9] }
-const ELEMENT = { type: 1, length: 2, converted: 6, logical: 10 }
 const META = {
   type: 1,
   path: 3,
+  codec: 4,
+  values: 5,
   statistics: 12,
   compressed: 7,
   dataPage: 9,
@@ -27,13 +31,9 @@ const META = {
   dictionaryPage: 11,
   bloomFilter: [14, 15],
 }
-/**
- * Timestamps of old Spark files. The decoder would make nanoseconds of them, which years before 1677 and after 2262 have not: it is given them as what
- * they are, too, values of 12 bytes. Physical types of parquet.thrift.
- */
+/** Physical types of parquet.thrift. */
 const INT96 = 3
 const FIXED_LENGTH = 7
-const INT96_BYTES = 12
 /** Rows of a batch at most, and uncompressed bytes about. */
 const BATCH_ROWS = 2048
 const BATCH_BYTES = 512 * 1024
@@ -87,31 +87,39 @@ class Reader implements ParquetReader {
   readonly #read: ReadRange
   readonly #footer: ThriftStruct
   readonly #leaves: readonly SchemaNode[]
+  readonly #faults: WriterFaults
 
   constructor(read: ReadRange, size: number, footer: ThriftStruct) {
     this.#read = read
     this.#footer = footer
     if (footer.get(FILE.encryption) !== undefined) throw broken('the file is encrypted', 'decrypt it first')
+    this.createdBy = footer.text(FILE.createdBy) ?? null
+    this.#faults = writerFaults(this.createdBy)
+    mendSchema(footer)
     const nodes = schemaNodes(footer)
     this.columns = nodes.map((node) => columnOf(node))
     this.#leaves = leavesOf(nodes)
-    for (const element of footer.structs(FILE.schema)) if (element.integer(ELEMENT.type) === INT96) takeAsBytes(element)
-    this.groups = groupInfos(footer, { size, leaves: this.#leaves.length })
+    takeAsBytes(footer)
+    const slack = this.#faults.shortChunks ? MOST_MISSING_BYTES : 0
+    this.groups = groupInfos(footer, { size, leaves: this.#leaves.length, slack })
     this.rows = this.groups.reduce((sum, { rows }) => sum + rows, 0)
-    if (this.rows !== footer.integer(FILE.rows)) throw broken('its row groups have not as many rows as its footer says')
+    // 0 stands for "not said" (parquet-rs 0.3).
+    const said = footer.integer(FILE.rows) ?? 0
+    if (said !== 0 && this.rows !== said) throw broken('its row groups have not as many rows as its footer says')
     this.metadata = Object.fromEntries(
       footer.structs(FILE.metadata).map((pair) => [pair.text(1) ?? '', pair.text(2) ?? '']),
     )
-    this.createdBy = footer.text(FILE.createdBy) ?? null
   }
 
   async *rowsOf(group: number, signal: AbortSignal): AsyncGenerator<ParquetRows> {
     const info = this.groups[group]
     if (info === undefined) throw broken(`it has no row group ${group}`)
     if (info.rows === 0) return
+    if (this.#leaves.length === 0) return yield* emptyRows(info.rows)
     const body = await this.#read({ start: info.start, end: info.end })
     signal.throwIfAborted()
     if (body.byteLength !== info.end - info.start) throw broken(`row group ${group} is cut`)
+    const ends = this.#trueEnds(group, body)
     checkPages(body, info.start, this.#pagesOf(group))
     const { arrowRows } = await import('./arrow-values.ts')
     const columns = this.columns.map(({ name }) => name)
@@ -119,7 +127,7 @@ class Reader implements ParquetReader {
     let rows = 0
     let whole = false
     try {
-      await decoder.ask({ kind: 'open', file: this.#fileOf(group, body), batchRows: this.#batchRows(group) })
+      await decoder.ask({ kind: 'open', file: this.#fileOf(group, body, ends), batchRows: this.#batchRows(group) })
       for (;;) {
         signal.throwIfAborted()
         const answer = await decoder.ask({ kind: 'next' })
@@ -142,13 +150,30 @@ class Reader implements ParquetReader {
     return bytes <= 0 ? BATCH_ROWS : Math.min(BATCH_ROWS, Math.max(1, Math.floor((BATCH_BYTES * rows) / bytes)))
   }
 
+  /** Where each column's pages end in the body, of a writer whose footers are not to be trusted with it; null: as the footer says. */
+  #trueEnds(group: number, body: Uint8Array): readonly number[] | null {
+    const { shortChunks, unsaidCompression } = this.#faults
+    if (!shortChunks && !unsaidCompression) return null
+    const { start: begin = 0 } = this.groups[group] ?? {}
+    return chunksOf(this.#footer, group).map((chunk) => {
+      const meta = chunk.struct(CHUNK.metadata)
+      const compress = unsaidCompression && meta?.integer(META.codec) !== 0
+      try {
+        const start = chunkPlace(chunk, group).start - begin
+        return pagesEnd(body, { start, values: meta?.integer(META.values) ?? 0, compress })
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error
+        throw broken(`a page's header makes no sense (${error.message})`).at({ column: pathOf(chunk) })
+      }
+    })
+  }
+
   #pagesOf(group: number): readonly PageRun[] {
-    const chunks = this.#footer.structs(FILE.groups)[group]?.structs(GROUP.columns) ?? []
-    return chunks.map((chunk) => ({ column: pathOf(chunk), ...chunkPlace(chunk, group) }))
+    return chunksOf(this.#footer, group).map((chunk) => ({ column: pathOf(chunk), ...chunkPlace(chunk, group) }))
   }
 
   /** A file of one row group: its bytes behind the magic ones, and a footer whose offsets are moved. What Arrow's schema would add is left out. */
-  #fileOf(group: number, body: Uint8Array): Uint8Array {
+  #fileOf(group: number, body: Uint8Array, ends: readonly number[] | null): Uint8Array {
     const { start = 0 } = this.groups[group] ?? {}
     const original = this.#footer.structs(FILE.groups)[group]
     if (original === undefined) throw broken(`it has no row group ${group}`)
@@ -156,7 +181,7 @@ class Reader implements ParquetReader {
     const footer = thriftStruct()
     for (const [id, { type, value }] of this.#footer.entries()) if (id !== FILE.metadata) footer.set(id, type, value)
     footer.set(FILE.rows, TYPE.i64, BigInt(original.integer(GROUP.rows) ?? 0))
-    footer.set(FILE.groups, TYPE.list, { of: TYPE.struct, items: [movedGroup(original, shift)] })
+    footer.set(FILE.groups, TYPE.list, { of: TYPE.struct, items: [movedGroup(original, shift, ends)] })
     const end = fileEnd(writeThrift(footer))
     const file = new Uint8Array(MAGIC.byteLength + body.byteLength + end.byteLength)
     file.set(MAGIC)
@@ -166,15 +191,23 @@ class Reader implements ParquetReader {
   }
 }
 
-/** A copy of a row group's metadata with its offsets moved; indexes and bloom filters, which lie elsewhere, are left out. */
-function movedGroup(group: ThriftStruct, shift: bigint): ThriftStruct {
-  const chunks = group.structs(GROUP.columns).map((chunk) => {
+/**
+ * A copy of a row group's metadata with its offsets moved; indexes and bloom filters, which lie elsewhere, are left out. `ends`: of the columns in the
+ * body, where the footer's lengths are not true.
+ */
+function movedGroup(group: ThriftStruct, shift: bigint, ends: readonly number[] | null): ThriftStruct {
+  const chunks = group.structs(GROUP.columns).map((chunk, i) => {
     const meta = thriftStruct()
     for (const [id, { type, value }] of chunk.struct(CHUNK.metadata)?.entries() ?? []) {
       const isPlace = id === META.dataPage || id === META.indexPage || id === META.dictionaryPage
-      if (!META.bloomFilter.includes(id))
-        meta.set(id, type, isPlace && typeof value === 'bigint' && value > 0n ? value + shift : value)
+      if (META.bloomFilter.includes(id)) continue
+      // No page lies at 0: some writers say so where there is none (parquet-mr 1.12).
+      if (!isPlace) meta.set(id, type, value)
+      else if (typeof value === 'bigint' && value > 0n) meta.set(id, type, value + shift)
     }
+    const end = ends?.[i]
+    if (end !== undefined)
+      meta.set(META.compressed, TYPE.i64, BigInt(end + MAGIC.byteLength) - BigInt(chunkPlace(chunk, 0).start) - shift)
     if (meta.integer(META.type) === INT96) meta.set(META.type, TYPE.i32, FIXED_LENGTH).delete(META.statistics)
     return thriftStruct([CHUNK.fileOffset, TYPE.i64, 0n], [CHUNK.metadata, TYPE.struct, meta])
   })
@@ -183,12 +216,20 @@ function movedGroup(group: ThriftStruct, shift: bigint): ThriftStruct {
   return moved.set(GROUP.columns, TYPE.list, { of: TYPE.struct, items: chunks })
 }
 
-function takeAsBytes(element: ThriftStruct): void {
-  element.set(ELEMENT.type, TYPE.i32, FIXED_LENGTH).set(ELEMENT.length, TYPE.i32, INT96_BYTES)
-  element.delete(ELEMENT.converted).delete(ELEMENT.logical)
+/** Rows of a file without columns: pandas writes a table's index as such. */
+function* emptyRows(rows: number): Generator<ParquetRows> {
+  for (let left = rows; left > 0; left -= BATCH_ROWS)
+    yield { columns: [], rows: Array.from({ length: Math.min(left, BATCH_ROWS) }, () => []) }
 }
 
-function groupInfos(footer: ThriftStruct, o: { size: number; leaves: number }): readonly ParquetGroupInfo[] {
+function chunksOf(footer: ThriftStruct, group: number): readonly ThriftStruct[] {
+  return footer.structs(FILE.groups)[group]?.structs(GROUP.columns) ?? []
+}
+
+function groupInfos(
+  footer: ThriftStruct,
+  o: { size: number; leaves: number; slack: number },
+): readonly ParquetGroupInfo[] {
   let firstRow = 0
   return footer.structs(FILE.groups).map((group, i) => {
     const rows = group.integer(GROUP.rows) ?? 0
@@ -196,13 +237,14 @@ function groupInfos(footer: ThriftStruct, o: { size: number; leaves: number }): 
     if (rows < 0 || chunks.length !== o.leaves) throw broken(`row group ${i} has not the columns of the schema`)
     const places = chunks.map((chunk) => chunkPlace(chunk, i))
     const start = places.reduce((least, place) => Math.min(least, place.start), o.size)
-    const end = places.reduce((most, place) => Math.max(most, place.end), 0)
+    const saidEnd = places.reduce((most, place) => Math.max(most, place.end), 0)
     // A group without rows has no bytes, and its chunks any offset (pyarrow's empty tables).
-    if (rows > 0 && chunks.length > 0 && (start < MAGIC.byteLength || end > o.size || start > end))
+    if (rows > 0 && chunks.length > 0 && (start < MAGIC.byteLength || saidEnd > o.size || start > saidEnd))
       throw broken(
         `row group ${i} is said to lie where the file has no bytes`,
         'the file is cut: fetch or make it anew',
       )
+    const end = Math.max(start, Math.min(saidEnd + o.slack, o.size))
     if (end - start > GROUP_BYTES)
       throw broken(
         `row group ${i} has ${end - start} bytes; sluice reads up to ${GROUP_BYTES}`,

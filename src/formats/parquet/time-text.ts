@@ -8,9 +8,14 @@ export function dateText(days: number): string {
   return date + bc
 }
 
+/** How many of Arrow's TimeUnit a day has. */
+export function unitsPerDay(unit: number): bigint {
+  return 86_400n * 10n ** BigInt(DIGITS[unit] ?? 0)
+}
+
 /** ISO 8601 without offset: `2020-01-02T03:04:05.123456`; the fraction without zeros at its end. */
 export function stampText(value: bigint, unit: number): string {
-  const perDay = 86_400n * 10n ** BigInt(DIGITS[unit] ?? 0)
+  const perDay = unitsPerDay(unit)
   let days = value / perDay
   let rest = value % perDay
   if (rest < 0n) {

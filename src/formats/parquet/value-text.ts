@@ -45,9 +45,10 @@ export function decimalText(
   return units < 0n ? `-${text}` : text
 }
 
-/** ISO 8601 duration of Arrow's intervals: year-month, or day-time (days, milliseconds). */
-export function intervalText(values: ArrayLike<number>, at: number, unit: number): string {
-  if (unit === 0) return `P${values[at] ?? 0}M`
-  const [days = 0, millis = 0] = [values[at * 2], values[at * 2 + 1]]
-  return `P${days}DT${millis / 1000}S`
+/** ISO 8601 duration of Parquet's interval: months, days and milliseconds, little-endian without sign (LogicalTypes.md, "INTERVAL"). */
+export function intervalText(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const [months, days, millis] = [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true)]
+  const date = `${months === 0 ? '' : `${months}M`}${days === 0 ? '' : `${days}D`}`
+  return `P${date}${millis === 0 && date !== '' ? '' : `T${millis / 1000}S`}`
 }
