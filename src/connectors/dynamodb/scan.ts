@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { SluiceError } from '../../core/errors.ts'
 import type { Abortable } from '../../core/ports.ts'
 import { type Answer, answerOf, type DynamoCalls, listOf, numberOf } from './answer.ts'
 
@@ -73,6 +75,8 @@ export class TableScan {
   readonly #begun = new Map<number, SegmentReader>()
   /** Segments that somebody reads or has read in this pass: nothing is begun ahead for them. */
   readonly #taken = new Set<number>()
+  /** The segment that an item was the first of, by eight bytes of its digest; an entry a segment. */
+  readonly #firsts = new Map<bigint, number>()
   readonly #stop = new AbortController()
 
   constructor(client: DynamoCalls, o: TableScanOptions) {
@@ -133,14 +137,31 @@ export class TableScan {
         ...(limit === null ? {} : { Limit: limit, ReturnConsumedCapacity: 'TOTAL' }),
       }
       const answer = answerOf(await this.#client.call('Scan', body, o), 'items')
-      const page = {
-        items: listOf(answer['Items']),
-        next: answer['LastEvaluatedKey'] === undefined ? null : answerOf(answer['LastEvaluatedKey'], 'key'),
-      }
+      const page = { items: listOf(answer['Items']), next: nextKey(answer['LastEvaluatedKey']) }
+      if (key === null && segments > 1) this.#checkSegment(index, page)
       return { page, units: limit === null ? 0 : unitsOf(answer, page) }
     }
     return budget === null ? (await request(null)).page : budget.run(request, o)
   }
+
+  /** An item is in one segment. Some servers that are not AWS's pass over Segment, and give all items for each: each would come many times. @throws SLUICE_PROTOCOL */
+  #checkSegment(index: number, { items: [first] }: ScanPage): void {
+    if (first === undefined) return
+    const digest = createHash('sha1').update(JSON.stringify(first)).digest().readBigUInt64BE()
+    const other = this.#firsts.get(digest)
+    if (other !== undefined && other !== index)
+      throw new SluiceError('SLUICE_PROTOCOL', 'the server gives the same items for several segments of a Scan', {
+        hint: 'it does not know parallel Scans: use a later version of it',
+      })
+    this.#firsts.set(digest, index)
+  }
+}
+
+/** Where the next page begins. Some servers say that there is none by null, or by an empty key. */
+function nextKey(key: unknown): Answer | null {
+  if (key === undefined || key === null) return null
+  const answer = answerOf(key, 'key')
+  return Object.keys(answer).length === 0 ? null : answer
 }
 
 function unitsOf(answer: Answer, page: ScanPage): number {

@@ -105,6 +105,25 @@ describe('TableScan', () => {
     ).rejects.toThrow('refused')
   })
 
+  it.each([null, {}])('takes %j for the end of a segment, as it is meant', async (LastEvaluatedKey) => {
+    const calls = { call: () => Promise.resolve({ Items: [{ id: { S: 'a' } }], LastEvaluatedKey }) }
+    const pages = new TableScan(calls, { table: 'Table', segments: 1, budget: null }).pages(o)
+    expect((await pages.next()).value).toMatchObject({ next: null })
+    expect(await pages.next()).toMatchObject({ done: true })
+  })
+
+  it('tells a server that gives all items for each segment', async () => {
+    const calls = table()
+    const all: DynamoCalls = {
+      call: (operation, body, abortable) => calls.call(operation, { ...body, Segment: 0 }, abortable),
+    }
+    const scan = new TableScan(all, { table: 'Table', segments: 16, budget: null })
+    const read = async (): Promise<void> => {
+      for await (const page of scan.pages(o)) expect(page.items).toHaveLength(2)
+    }
+    await expect(read()).rejects.toMatchObject({ code: 'SLUICE_PROTOCOL' })
+  })
+
   it('keeps to its read units by what the server counts', async () => {
     const calls = table(20)
     const budget = new ReadBudget(400)
