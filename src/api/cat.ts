@@ -4,6 +4,7 @@ import { SluiceError } from '../core/errors.ts'
 import type { Source } from '../core/ports.ts'
 import type { Mapping } from '../engine/mapping.ts'
 import { Progressor } from '../engine/progress.ts'
+import { requireText, within } from './border.ts'
 import { onlyName, refuseUnheeded } from './built-options.ts'
 import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { CatRequest, OutputStream } from './requests.ts'
@@ -15,6 +16,11 @@ import { mapColumns, readRows } from './rows.ts'
  * @throws what reading throws; what was written by then stays written
  */
 export async function cat(url: string, request: CatRequest): Promise<void> {
+  requireText('url', url)
+  return within(request, (inside) => catWithin(url, inside))
+}
+
+async function catWithin(url: string, request: CatRequest): Promise<void> {
   const { options, stdout } = request
   const around = surroundingsOf(request, new Progressor(undefined))
   const connector = await connectorFor(url)

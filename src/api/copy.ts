@@ -14,6 +14,7 @@ import { Progressor } from '../engine/progress.ts'
 import { countMoved, runJob } from '../engine/run-job.ts'
 import type { JobOutcome } from '../engine/run-job.ts'
 import { requireDistinct } from './distinct-columns.ts'
+import { requireText, within } from './border.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
@@ -28,6 +29,13 @@ import { inferredForm, mapColumns } from './rows.ts'
  * @throws SluiceError for what is wrong before a job exists: usage, an unfinished job of the same kind, the state folder
  */
 export async function copy(request: CopyRequest): Promise<JobResult> {
+  requireText('source', request.source)
+  requireText('sink', request.sink)
+  requireText('stateDir', request.stateDir)
+  return within(request, copyWithin)
+}
+
+async function copyWithin(request: CopyRequest): Promise<JobResult> {
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)
@@ -53,6 +61,8 @@ export async function copy(request: CopyRequest): Promise<JobResult> {
  * @throws SLUICE_JOB_UNKNOWN, SLUICE_JOB_RUNNING, SLUICE_USAGE where a URL needs a secret that was not kept
  */
 export async function resume(request: ResumeRequest): Promise<JobResult> {
+  requireText('stateDir', request.stateDir)
+  requireText('jobId', request.jobId)
   const { viewJob } = await import('../engine/job-folder.ts')
   const view = await viewJob(request.stateDir, request.jobId)
   if (view.result?.status === 'done') return view.result

@@ -6,6 +6,7 @@ import { redactUrl } from '../core/redact.ts'
 import type { Column } from '../core/schema.ts'
 import { Progressor } from '../engine/progress.ts'
 import { ColumnProfiler } from '../engine/profile.ts'
+import { requireCount, requireText, within } from './border.ts'
 import { onlyName, refuseUnheeded } from './built-options.ts'
 import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { InspectRequest, InspectResult } from './requests.ts'
@@ -23,6 +24,12 @@ const LONGEST_TABLE_NAME = 63
  * @throws what reading it throws
  */
 export async function inspect(url: string, request: InspectRequest): Promise<InspectResult> {
+  requireText('url', url)
+  requireCount('rows', request.rows)
+  return within(request, (inside) => inspectWithin(url, inside))
+}
+
+async function inspectWithin(url: string, request: InspectRequest): Promise<InspectResult> {
   const progressor = new Progressor(undefined)
   const around = surroundingsOf(request, progressor)
   const connector = await connectorFor(url)

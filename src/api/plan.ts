@@ -7,6 +7,7 @@ import type { Schema } from '../core/schema.ts'
 import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import { Progressor } from '../engine/progress.ts'
 import { refuseUnheededBy, requireBuilt } from './built-options.ts'
+import { requireText, within } from './border.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
@@ -19,6 +20,12 @@ import { inferredForm, mapColumns } from './rows.ts'
  * @throws what a copy would find before any row is read
  */
 export async function plan(request: CopyRequest): Promise<PlanResult> {
+  requireText('source', request.source)
+  requireText('sink', request.sink)
+  return within(request, planWithin)
+}
+
+async function planWithin(request: CopyRequest): Promise<PlanResult> {
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)

@@ -5,6 +5,7 @@ import { SluiceError } from '../core/errors.ts'
 import type { CopyOptions } from '../core/options.ts'
 import { redactUrl } from '../core/redact.ts'
 import { Progressor } from '../engine/progress.ts'
+import { within } from './border.ts'
 import { endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { ReadRequest } from './requests.ts'
 
@@ -85,6 +86,14 @@ export async function deleteTable(url: string, request: ReadRequest): Promise<Ta
 }
 
 async function withTable(
+  url: string,
+  request: ReadRequest,
+  work: (opened: Opened) => Promise<TableResult>,
+): Promise<TableResult> {
+  return within(request, (inside) => openTable(url, inside, work))
+}
+
+async function openTable(
   url: string,
   request: ReadRequest,
   work: (opened: Opened) => Promise<TableResult>,

@@ -3,6 +3,7 @@ import type { EndpointRequest } from '../connectors/connector.ts'
 import { SluiceError } from '../core/errors.ts'
 import { redactUrl } from '../core/redact.ts'
 import { Progressor } from '../engine/progress.ts'
+import { requireCount, requireText, within } from './border.ts'
 import { refuseUnheeded, requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, flagName, surroundingsOf } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
@@ -20,6 +21,13 @@ import { compareBytes, compareFiles } from './verify-files.ts'
  * @throws what reading either side throws
  */
 export async function verify(sourceUrl: string, sinkUrl: string, request: VerifyRequest): Promise<VerifyResult> {
+  requireText('source', sourceUrl)
+  requireText('sink', sinkUrl)
+  requireCount('limit', request.limit)
+  return within(request, (inside) => verifyWithin(sourceUrl, sinkUrl, inside))
+}
+
+async function verifyWithin(sourceUrl: string, sinkUrl: string, request: VerifyRequest): Promise<VerifyResult> {
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const { signal } = around

@@ -24,9 +24,6 @@ export const text: FlagValue = { parse: (value) => value }
 /** Any text, more than once. */
 export const texts: FlagValue = { parse: (value) => [value], repeatable: true }
 
-/** Sizes in bytes. */
-export const size: FlagValue = { parse: parseSize }
-
 /** A size of so many bytes at least; `least` as people write it. */
 export function sizeFrom(least: string): FlagValue {
   return {
@@ -161,11 +158,14 @@ export const decimalType: FlagValue = {
   },
 }
 
-/** An http or https URL. */
+/** An http or https URL; without a password, which the state folder would keep. */
 export const httpUrl: FlagValue = {
   parse(value, flag) {
-    if (/^https?:\/\/[^/]/i.test(value) && URL.canParse(value)) return value
-    throw usage(`--${flag}: not an address`, 'e.g. http://127.0.0.1:9000')
+    if (!/^https?:\/\/[^/]/i.test(value) || !URL.canParse(value))
+      throw usage(`--${flag}: not an address`, 'e.g. http://127.0.0.1:9000')
+    const { username, password } = new URL(value)
+    if (username === '' && password === '') return value
+    throw usage(`--${flag}: an address with a user or a password`, 'keys come from the environment or a profile')
   },
 }
 

@@ -203,7 +203,7 @@ export const FLAGS: readonly Flag[] = [
     ...f('S3', STORES),
     value: v.choice(['auto', 'always', 'never']),
   }),
-  flag('part-size SIZE', 'of a part of a multipart upload', { ...f('S3', COPIES), value: v.size }),
+  flag('part-size SIZE', 'of a part of a multipart upload', { ...f('S3', COPIES), value: v.sizeFrom('1B') }),
   flag('parallelism N', 'parts in flight beside production; 0: one at a time', {
     ...f('S3', COPIES),
     value: v.partsAtOnce,
@@ -227,7 +227,7 @@ export const FLAGS: readonly Flag[] = [
   }),
   flag('row-group-bytes SIZE', 'most bytes of a Parquet row group in memory; default: 32MiB', {
     ...f('output files', COPIES),
-    value: v.size,
+    value: v.sizeFrom('1B'),
   }),
   flag('parquet-codec NAME', 'compression inside Parquet; default: snappy', {
     ...f('output files', COPIES),
@@ -235,7 +235,7 @@ export const FLAGS: readonly Flag[] = [
   }),
   flag('max-file-size SIZE', 'begin another file under the prefix before this', {
     ...f('output files', COPIES),
-    value: v.size,
+    value: v.sizeFrom('1B'),
   }),
   flag('single-file', 'one file under a prefix, not one a partition', {
     ...f('output files', COPIES),
