@@ -5,8 +5,8 @@ import { openParquetEncoder } from '../../formats/parquet/parquet-encoder.ts'
 import type { ParquetEncoder } from '../../formats/parquet/parquet-encoder.ts'
 import { ParquetFile } from '../../formats/parquet/parquet-file.ts'
 import { ColumnsBuilder } from '../../formats/parquet/rows-to-columns.ts'
-import { alignColumns } from './output-encoding.ts'
-import type { EncodedPiece, EncodingRequest, FileJoiner, LaneEncoder, OutputEncoding } from './output-encoding.ts'
+import { alignColumns } from './output-pieces.ts'
+import type { EncodedPiece, EncodingRequest, FileJoiner, LaneEncoder, OutputEncoding } from './output-pieces.ts'
 
 /** What a row group's footer grows by when it is joined, and the file's own fields and metadata beside the schema, in bytes, about. */
 const TAIL_EXTRA_BYTES = 512

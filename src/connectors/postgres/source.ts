@@ -15,13 +15,12 @@ import type { ColumnsPlan } from './columns/binary-columns.ts'
 import { chosenColumns } from './table/chosen-columns.ts'
 import { sqlState, STANDBY_CONFLICT, STANDBY_HINT } from './errors.ts'
 import { openSourceState } from './unload/source-state.ts'
-import type { SourceState } from './unload/source-state.ts'
+import type { SourceState, SourceSubject } from './unload/source-state.ts'
 import { hiddenRows, planTable } from './unload/source-plan.ts'
 import { readPartition } from './unload/read-partition.ts'
 import { requireDistinct } from './unload/source-table.ts'
 import type { ChooseColumns } from './unload/source-table.ts'
 import { onlyStatement } from './unload/query.ts'
-import type { TableReference } from './table/table-reference.ts'
 import { parsePostgresUrl } from './connection/url.ts'
 import type { PostgresTarget } from './connection/url.ts'
 
@@ -32,10 +31,6 @@ const ROW_GROUP_ROWS = 122_880
 const ROW_GROUP_BYTES = 32 * 1024 * 1024
 /** Kinds of tables whose rows have no order of their own. */
 const UNORDERED: readonly string[] = ['table', 'partitioned', 'materialized-view']
-
-/** What is read: a table, or what one statement gives. */
-export type SourceSubject =
-  { readonly kind: 'table'; readonly reference: TableReference } | { readonly kind: 'query'; readonly sql: string }
 
 /**
  * A table, view or query as a source. Nothing is connected to yet.

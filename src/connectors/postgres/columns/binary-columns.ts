@@ -1,7 +1,7 @@
 import type { ColumnVector } from '../../../core/batch.ts'
 import { SluiceError, toSluiceError } from '../../../core/errors.ts'
 import { ColumnBuffer } from './column-buffer.ts'
-import type { ByteSource } from './column-buffer.ts'
+import type { ByteSource } from './column-memory.ts'
 import { ColumnStaging } from './column-staging.ts'
 import type { ColumnsPlan } from './columns-plan.ts'
 

@@ -2,14 +2,8 @@ import type { ColumnType, ColumnVector } from '../../../core/batch.ts'
 import { SluiceError } from '../../../core/errors.ts'
 import { DecimalReader, numericBytes, numericText } from './binary-numeric.ts'
 import { bitmapBytes, grown, trimmed, trimmedOffsets, validityOf } from './column-memory.ts'
-import type { StagedColumn, StagedSource } from './column-staging.ts'
+import type { ByteSource, StagedColumn, StagedSource } from './column-memory.ts'
 import { EPOCH_DAYS, FIRST_DATE, LAST_DATE, dateText, timestampText } from '../unload/special-values.ts'
-
-/** Bytes that came, and the same for reading numbers. One object for all chunks: the engine sees one shape. */
-export interface ByteSource {
-  bytes: Uint8Array
-  view: DataView
-}
 
 interface BufferOptions {
   readonly name: string

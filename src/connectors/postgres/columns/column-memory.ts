@@ -1,3 +1,24 @@
+/** Bytes that came, and the same for reading numbers. One object for all chunks: the engine sees one shape. */
+export interface ByteSource {
+  bytes: Uint8Array
+  view: DataView
+}
+
+/** Values of one column for some rows, in the kernel's memory. */
+export interface StagedColumn {
+  readonly bytes: Uint8Array
+  readonly words: Int32Array
+  /** Where values begin; for texts, where offsets begin too: one more than rows. Bytes from the memory's begin. */
+  readonly valuesAt: number
+  readonly offsetsAt: number
+}
+
+/** Where values lie that were not taken apart: in the messages, which the kernel had from `from` on. */
+export interface StagedSource {
+  readonly source: ByteSource
+  readonly from: number
+}
+
 /** In whole 64-bit words, as Arrow pads buffers. */
 export function bitmapBytes(values: number): number {
   return Math.ceil(values / 64) * 8

@@ -1,7 +1,8 @@
 import { toSluiceError } from '../../../core/errors.ts'
 import { kernels } from '../../../core/wasm-kernel.ts'
 import { COLUMN_KERNEL } from './column-kernel.ts'
-import type { ByteSource, ColumnBuffer } from './column-buffer.ts'
+import type { ColumnBuffer } from './column-buffer.ts'
+import type { ByteSource, StagedColumn, StagedSource } from './column-memory.ts'
 
 /** Messages that the kernel is given at once: as many as one read of a socket gives. */
 const INPUT_BYTES = 64 * 1024
@@ -32,21 +33,6 @@ interface Kernel {
 }
 
 const newKernel = kernels<Kernel>(COLUMN_KERNEL)
-
-/** Values of one column for some rows, in the kernel's memory. */
-export interface StagedColumn {
-  readonly bytes: Uint8Array
-  readonly words: Int32Array
-  /** Where values begin; for texts, where offsets begin too: one more than rows. Bytes from the memory's begin. */
-  readonly valuesAt: number
-  readonly offsetsAt: number
-}
-
-/** Where values lie that were not taken apart: in the messages, which the kernel had from `from` on. */
-export interface StagedSource {
-  readonly source: ByteSource
-  readonly from: number
-}
 
 interface Room {
   /** Rows that may be taken, and bytes after which no more are. */

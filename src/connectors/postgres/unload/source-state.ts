@@ -3,11 +3,11 @@ import { describeQuery } from './query.ts'
 import { Snapshot } from './snapshot.ts'
 import { findLeaves } from './source-plan.ts'
 import type { LeavesFound } from './source-plan.ts'
-import type { SourceSubject } from '../source.ts'
 import { holdTable, readableTable, readQueryColumns } from './source-table.ts'
 import type { ChooseColumns, ReadColumn } from './source-table.ts'
 import { describeTable } from '../table/table.ts'
 import type { TableDescription } from '../table/table.ts'
+import type { TableReference } from '../table/table-reference.ts'
 import { SluiceError } from '../../../core/errors.ts'
 import type { PgConnection } from '../connection/connection.ts'
 import type { PostgresTarget } from '../connection/url.ts'
@@ -17,6 +17,10 @@ const LOCK_TIMEOUT_MS = 10_000
 
 /** Each reader locks all leaves of a table with no more than these; the server's table of locks has room for some thousands (max_locks_per_transaction). */
 const MOST_LOCKED_LEAVES = 100
+
+/** What is read: a table, or what one statement gives. */
+export type SourceSubject =
+  { readonly kind: 'table'; readonly reference: TableReference } | { readonly kind: 'query'; readonly sql: string }
 
 /** What a source knows once it has taken its snapshot. */
 export interface SourceState {
