@@ -27,6 +27,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   ThrottledException: throttled('DynamoDB asks us to slow down'),
   Throttling: throttled('DynamoDB asks us to slow down'),
   RequestThrottled: throttled('DynamoDB asks us to slow down'),
+  RequestThrottledException: throttled('DynamoDB asks us to slow down'),
+  SlowDown: throttled('DynamoDB asks us to slow down'),
   RequestLimitExceeded: throttled("the account's limit of requests is exceeded"),
   TooManyRequestsException: throttled('DynamoDB asks us to slow down'),
   LimitExceededException: ['SLUICE_THROTTLED', 'too many tables are being made or changed at once', 'try later'],
@@ -36,6 +38,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   ServiceUnavailableException: ['SLUICE_SERVER', 'DynamoDB is not available'],
   ReplicatedWriteConflictException: ['SLUICE_SERVER', 'another region writes the same item'],
   TransactionInProgressException: ['SLUICE_SERVER', 'a transaction holds the item'],
+  TransactionConflictException: ['SLUICE_SERVER', 'a transaction holds the item'],
+  RequestTimeout: ['SLUICE_NETWORK', 'the server waited too long for our bytes'],
+  RequestTimeoutException: ['SLUICE_NETWORK', 'the server waited too long for our bytes'],
   ResourceNotFoundException: ['SLUICE_NOT_FOUND', 'the table does not exist', 'check table, region and endpoint'],
   TableNotFoundException: ['SLUICE_NOT_FOUND', 'the table does not exist', 'check table, region and endpoint'],
   ResourceInUseException: ['SLUICE_EXISTS', 'the table exists already, or is being changed'],
@@ -122,6 +127,9 @@ function requestOf(headers: DynamoRefusal['headers']): string {
   return id === undefined ? '' : `request ${id}`
 }
 
+/** Where the message tells what ours cannot: who may not do what, which part of the request is not understood. */
+const SAYS_MORE: ReadonlySet<ErrorCode> = new Set(['SLUICE_ACCESS_DENIED', 'SLUICE_PROTOCOL'])
+
 function ruleOf({ status, operation }: DynamoRefusal, name: string, message: string): Rule {
   const said = message === '' ? '' : `: ${message.slice(0, 300)}`
   if (name === 'InvalidSignatureException' && /signature (?:not yet current|expired)/i.test(message))
@@ -130,8 +138,17 @@ function ruleOf({ status, operation }: DynamoRefusal, name: string, message: str
     return operation === 'BatchWriteItem'
       ? ['SLUICE_VALUE', `DynamoDB refuses an item${said}`, 'mend the row that the message is about']
       : ['SLUICE_USAGE', `DynamoDB refuses the request${said}`, 'check what the message is about']
+  if (name === 'LimitExceededException' && /\btables per\b/i.test(message))
+    return [
+      'SLUICE_USAGE',
+      'the account has as many tables as it may have',
+      'delete some, or ask AWS to raise the quota',
+    ]
   const known = Object.hasOwn(RULES, name) ? RULES[name] : undefined
-  if (known !== undefined) return known
+  if (known !== undefined) {
+    const [code, text, ...hint] = known
+    return SAYS_MORE.has(code) ? [code, text + said, ...hint] : known
+  }
   if (status === 401 || status === 403) return ['SLUICE_ACCESS_DENIED', `access denied${said}`]
   if (status === 408) return ['SLUICE_NETWORK', 'the server waited too long for our bytes']
   if (status === 413) return ['SLUICE_VALUE', 'the request is larger than the server takes']

@@ -117,10 +117,19 @@ export async function createTable(client: DynamoCalls, wanted: NewTable, o: Abor
   }
 }
 
+/** AWS, TableDescription, TableStatus: states that a table leaves by what somebody does, not by itself. */
+const NEVER_ACTIVE: ReadonlySet<string> = new Set(['INACCESSIBLE_ENCRYPTION_CREDENTIALS', 'ARCHIVING', 'ARCHIVED'])
+
+function neverActive({ name, status }: TableInfo): SluiceError {
+  return new SluiceError('SLUICE_ACCESS_DENIED', `the table ${name} is ${status}, and takes no items`, {
+    hint: 'let DynamoDB use the KMS key of the table again, or restore the table from its backup',
+  })
+}
+
 /**
  * Waits until a table can be written: it and its indexes are ACTIVE (UPDATING can be written, too). Ten minutes at most.
  *
- * @throws SLUICE_SERVER (resumable) where it takes longer; SLUICE_NOT_FOUND
+ * @throws SLUICE_SERVER (resumable) where it takes longer; SLUICE_NOT_FOUND; SLUICE_ACCESS_DENIED where waiting is of no use
  */
 export async function waitActive(
   client: DynamoCalls,
@@ -133,6 +142,7 @@ export async function waitActive(
       performance.now() < mayBeUnknownUntilMs
         ? await findTable(client, table, o)
         : await describeTable(client, table, o)
+    if (found !== null && NEVER_ACTIVE.has(found.status)) throw neverActive(found)
     return found?.status === 'ACTIVE' || found?.status === 'UPDATING' ? found : null
   }
   const found = await waitFor(usable, o)
@@ -155,7 +165,11 @@ export async function deleteTable(
     throw new SluiceError('SLUICE_USAGE', `the table ${table} is protected from deletion`, {
       hint: 'take its deletion protection off first',
     })
-  await client.call('DeleteTable', { TableName: table }, o)
+  await client.call('DeleteTable', { TableName: table }, o).catch(async (error: unknown) => {
+    // A lost answer makes the client ask twice, and the table is being deleted, or is gone, by our own first request.
+    const there = await findTable(client, table, o)
+    if (there !== null && there.status !== 'DELETING') throw error
+  })
   const gone = await waitFor(async () => ((await findTable(client, table, o)) === null ? true : null), o)
   if (gone === null) throw stillWaiting(table, 'gone', o.longestMs)
 }
@@ -223,7 +237,15 @@ export async function loadableTable(
     return { table: there.status === 'ACTIVE' ? there : await waitActive(client, wanted.table, o), created: false }
   }
   if (wanted.schema !== undefined) schemaWithKeys(found.make, wanted.schema)
-  await createTable(client, found.make, o)
+  try {
+    await createTable(client, found.make, o)
+  } catch (error) {
+    // Somebody else was quicker, or our own first request was, whose answer was lost.
+    const isThere = error instanceof SluiceError && error.code === 'SLUICE_EXISTS'
+    const there = isThere ? await findLoadable(client, wanted, o) : found
+    if (!('there' in there)) throw error
+    return { table: await waitActive(client, wanted.table, o), created: false }
+  }
   const table = await waitActive(client, wanted.table, o)
   const missed = notWarm(table.warm, options.warmWrites)
   if (missed !== null) warn(missed)

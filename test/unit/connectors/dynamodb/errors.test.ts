@@ -10,6 +10,9 @@ it.each([
   ['ThrottlingException', 'SLUICE_THROTTLED', true],
   ['RequestLimitExceeded', 'SLUICE_THROTTLED', true],
   ['ReplicatedWriteConflictException', 'SLUICE_SERVER', true],
+  ['TransactionConflictException', 'SLUICE_SERVER', true],
+  ['RequestThrottledException', 'SLUICE_THROTTLED', true],
+  ['RequestTimeoutException', 'SLUICE_NETWORK', true],
   ['ResourceNotFoundException', 'SLUICE_NOT_FOUND', false],
   ['AccessDeniedException', 'SLUICE_ACCESS_DENIED', false],
   ['UnrecognizedClientException', 'SLUICE_CREDENTIALS', false],
@@ -29,6 +32,22 @@ it('goes by the status where the body is none of its own', () => {
     'SLUICE_ACCESS_DENIED',
     'SLUICE_VALUE',
   ])
+})
+
+it('tells an account that is full from one that makes too many tables at once', () => {
+  const of = (message: string): object => toDynamoError({ ...refusal, body: body('LimitExceededException', message) })
+  expect(of('Subscriber limit exceeded: There is a limit of 2500 tables per subscriber')).toMatchObject({
+    code: 'SLUICE_USAGE',
+    retryable: false,
+  })
+  expect(
+    of('Subscriber limit exceeded: Only 50 tables can be created, updated, or deleted simultaneously'),
+  ).toMatchObject({ code: 'SLUICE_THROTTLED', retryable: true })
+})
+
+it('says who may not do what', () => {
+  const said = 'User: arn:aws:iam::1:user/a is not authorized to perform: dynamodb:BatchWriteItem'
+  expect(toDynamoError({ ...refusal, body: body('AccessDeniedException', said) }).message).toContain(said)
 })
 
 it('knows a clock that is wrong', () => {

@@ -189,6 +189,44 @@ describe('createTable, waitActive, deleteTable', () => {
     await expect(waiting).rejects.toThrow('enough')
   })
 
+  it.each(['INACCESSIBLE_ENCRYPTION_CREDENTIALS', 'ARCHIVING', 'ARCHIVED'])(
+    'does not wait for a table that is %s',
+    async (status) => {
+      const calls = server([description(status)])
+      const wanted = { table: 'Readings', options: {} }
+      await expect(loadableTable(calls, wanted, o)).rejects.toMatchObject({
+        code: 'SLUICE_ACCESS_DENIED',
+        message: expect.stringContaining(status) as unknown,
+      })
+    },
+  )
+
+  it.each([
+    ['is being deleted', description('DELETING'), 'SLUICE_EXISTS'],
+    ['is gone', null, 'SLUICE_NOT_FOUND'],
+  ] as const)('a deletion whose answer was lost went well: asked again, the table %s', async (_, state, code) => {
+    const calls = server([description('ACTIVE'), state, null])
+    const again: DynamoCalls = {
+      call: (operation, body, abortable) =>
+        operation === 'DeleteTable'
+          ? Promise.reject(new SluiceError(code, 'as the second answer says'))
+          : calls.call(operation, body, abortable),
+    }
+    await deleteTable(again, 'Readings', o)
+    expect(calls.asked).toHaveLength(3)
+  })
+
+  it('a deletion that is refused is an error', async () => {
+    const calls = server([description('ACTIVE')])
+    const refusing: DynamoCalls = {
+      call: (operation, body, abortable) =>
+        operation === 'DeleteTable'
+          ? Promise.reject(new SluiceError('SLUICE_ACCESS_DENIED', 'refused'))
+          : calls.call(operation, body, abortable),
+    }
+    await expect(deleteTable(refusing, 'Readings', o)).rejects.toMatchObject({ code: 'SLUICE_ACCESS_DENIED' })
+  })
+
   it('deletes and waits until it is gone; a protected table stays', async () => {
     const calls = server([description('ACTIVE'), description('DELETING'), null])
     await deleteTable(calls, 'Readings', o)
@@ -231,6 +269,31 @@ describe('loadableTable', () => {
       created: true,
       table: { status: 'ACTIVE' },
     })
+  })
+})
+
+describe('a table that appears while it is to be made', () => {
+  const racing = (there: object): DynamoCalls => {
+    const calls = server([null, there])
+    return {
+      call: (operation, body, abortable) =>
+        operation === 'CreateTable'
+          ? Promise.reject(new SluiceError('SLUICE_EXISTS', 'ResourceInUseException'))
+          : calls.call(operation, body, abortable),
+    }
+  }
+  const options = { createTable: true, partitionKey: 'sensor:S', sortKey: 'time:N' }
+
+  it('is loaded like one that was there', async () => {
+    const found = await loadableTable(racing(description('ACTIVE')), { table: 'Readings', options }, o)
+    expect(found).toMatchObject({ created: false, table: { status: 'ACTIVE' } })
+  })
+
+  it('is refused where it has another key', async () => {
+    const other = { ...options, sortKey: 'time:S' }
+    await expect(
+      loadableTable(racing(description('ACTIVE')), { table: 'Readings', options: other }, o),
+    ).rejects.toMatchObject({ code: 'SLUICE_USAGE' })
   })
 })
 
