@@ -124,6 +124,14 @@ export class PutBatch {
   }
 }
 
+/** Bytes of a write unit (AWS, "Read and write capacity"). */
+const UNIT_BYTES = 1024
+
+/** About what puts cost, where a server tells no capacity: by their bytes on the wire, which are a little more than the items'. */
+export function unitsOf(puts: readonly Put[]): number {
+  return puts.reduce((sum, { start, end }) => sum + Math.ceil((end - start) / UNIT_BYTES), 0)
+}
+
 /** Reads the keys of items that came back, as the encoders write them. */
 export function keyReader(keys: readonly KeyAttribute[]): (item: Readonly<Record<string, unknown>>) => string | null {
   const one = (item: Readonly<Record<string, unknown>>, at: number): string | null => {

@@ -9,7 +9,7 @@ import { KeyWindow, type Dedupe } from './key-window.ts'
 import { Progress } from './monotonic.ts'
 import { aboutItem, isAboutItems } from './refused-item.ts'
 import { RefusedPuts } from './refused-puts.ts'
-import { PutBatch, type ExtentPuts, type Put } from './put-batch.ts'
+import { PutBatch, unitsOf, type ExtentPuts, type Put } from './put-batch.ts'
 import type { KeyAttribute } from '../table-info.ts'
 
 export interface PutWindowOptions {
@@ -257,7 +257,7 @@ export class PutWindow {
       } else this.#accept(put)
     }
     const accepted = puts.length - refused.length
-    if (units !== null) this.#o.capacity?.consumed(estimate, units, accepted)
+    this.#o.capacity?.consumed(estimate, units ?? unitsOf(puts.filter((put) => !refused.includes(put))), accepted)
     this.#o.limit.answered(accepted, refused.length)
     if (accepted > 0) {
       this.#hasPut = true
@@ -285,6 +285,7 @@ export class PutWindow {
     const [first] = puts
     if (isAboutItems(error) && first !== undefined) {
       if (puts.length === 1) throw aboutItem(error, first, this.#o.keys)
+      this.#o.capacity?.consumed(estimate, 0, 0)
       void this.#oneByOne([...puts])
       return
     }

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { CapacityBudget } from '../../../../../src/connectors/dynamodb/put/capacity.ts'
 import { InFlightLimit } from '../../../../../src/connectors/dynamodb/put/in-flight.ts'
+import type { ExtentPuts } from '../../../../../src/connectors/dynamodb/put/put-batch.ts'
 import { PutWindow } from '../../../../../src/connectors/dynamodb/put/put-window.ts'
 
 interface Sent {
@@ -8,7 +10,10 @@ interface Sent {
 }
 
 /** A window whose requests are answered by `answer`; what was sent is kept, parsed. */
-function windowTo(answer: (puts: readonly unknown[], number: number) => unknown) {
+function windowTo(
+  answer: (puts: readonly unknown[], number: number) => unknown,
+  capacity: CapacityBudget | null = null,
+) {
   const sent: (readonly unknown[])[] = []
   const window = new PutWindow({
     client: {
@@ -23,14 +28,14 @@ function windowTo(answer: (puts: readonly unknown[], number: number) => unknown)
     table: 'T',
     keys: [{ name: 'id', type: 'S' }],
     limit: new InFlightLimit({ initial: 8, min: 8, max: 8 }),
-    capacity: null,
+    capacity,
     dedupe: 'last',
     retryForMs: 10_000,
     signal: new AbortController().signal,
   })
-  const put = async (id: string, extent: { pending: number; accepted: number; superseded: number }): Promise<void> => {
+  const put = async (id: string, extent: ExtentPuts): Promise<void> => {
     const { open } = window
-    open.reserve(100)
+    open.reserve(100 + id.length)
     const text = `${String.fromCharCode(open.separator)}{"PutRequest":{"Item":{"id":{"S":"${id}"}}}}`
     window.add(id, open.at + open.bytes.write(text, open.at), extent)
     if (window.open.isFull) await window.makeRoom()
@@ -38,11 +43,7 @@ function windowTo(answer: (puts: readonly unknown[], number: number) => unknown)
   return { window, sent, put }
 }
 
-const fresh = (): { pending: number; accepted: number; superseded: number } => ({
-  pending: 0,
-  accepted: 0,
-  superseded: 0,
-})
+const fresh = (): ExtentPuts => ({ pending: 0, accepted: 0, superseded: 0 })
 
 it('what waits for an extent leaves room for who writes the next one, however much is due for another try', async () => {
   // The first requests come back whole, so that requests are due for longer than the source is slow.
@@ -62,4 +63,16 @@ it('what waits for an extent leaves room for who writes the next one, however mu
   await window.settled(second)
   expect(Math.max(...sent.map((puts) => puts.length))).toBeLessThanOrEqual(25)
   expect([first.accepted, second.accepted]).toEqual([500, 40])
+})
+
+it('counts write units by the bytes of items where the server does not tell them', async () => {
+  const capacity = new CapacityBudget(1)
+  const { window, put } = windowTo(() => ({ UnprocessedItems: {} }), capacity)
+  const extent = fresh()
+  window.begin()
+  for (let i = 0; i < 10; i += 1) await put(`${i}`.padEnd(5000, 'x'), extent)
+  window.written()
+  await window.settled(extent)
+  // Ten items of 5 KB cost 50 units: so many seconds at one a second, not ten.
+  expect(capacity.waitMs()).toBeGreaterThan(45_000)
 })
