@@ -20,8 +20,9 @@ import type { Route, Surroundings } from './endpoints.ts'
 import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
 import { seenFromHere } from './located.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
-import { refuseUnheededBy, requireBuilt } from './built-options.ts'
+import { requireBuilt } from './built-options.ts'
 import { inferredForm, mapColumns } from './rows.ts'
+import { refuseUnheededBy } from './unheeded.ts'
 
 /**
  * Runs a copy, or goes on with one. What goes wrong once the job exists is in the result, not thrown.

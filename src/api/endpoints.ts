@@ -52,6 +52,7 @@ const TEXT_FLAGS = [
   'encoding',
   'onInvalidUtf8',
   'onNul',
+  'lineEnd',
   'byPosition',
   'entry',
 ] as const
@@ -133,7 +134,7 @@ function rowsReason(from: Kind, to: Kind, options: CopyOptions): string | null {
   }
   const sink = { format: options.sinkFormat ?? to.format, compression: options.sinkCompression ?? to.compression }
   if (mapsColumns(options)) return 'the flags choose or change columns'
-  const shaped = TEXT_FLAGS.find((flag) => options[flag] !== undefined)
+  const shaped = TEXT_FLAGS.find((flag) => options[flag] !== undefined && options[flag] !== 'auto')
   if (shaped !== undefined) return `--${flagName(shaped)} is about rows`
   if (sink.format !== 'raw' && source.format !== 'raw' && sink.format !== source.format)
     return `${source.format} becomes ${sink.format}`

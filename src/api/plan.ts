@@ -6,12 +6,13 @@ import { redactUrl } from '../core/redact.ts'
 import type { Schema } from '../core/schema.ts'
 import { inferSource, mustInfer } from '../engine/infer-source.ts'
 import { Progressor } from '../engine/progress.ts'
-import { refuseUnheededBy, requireBuilt } from './built-options.ts'
+import { requireBuilt } from './built-options.ts'
 import { requireText, within } from './border.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
 import type { CopyRequest, PlanResult } from './requests.ts'
 import { inferredForm, mapColumns } from './rows.ts'
+import { refuseUnheededBy } from './unheeded.ts'
 
 /**
  * What a copy would do: partitions, lanes, parts, SQL, requests. Reads headers (with `--create`, and towards DynamoDB, the whole input, to infer types), and

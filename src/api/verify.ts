@@ -4,12 +4,13 @@ import { SluiceError } from '../core/errors.ts'
 import { redactUrl } from '../core/redact.ts'
 import { Progressor } from '../engine/progress.ts'
 import { requireCount, requireText, within } from './border.ts'
-import { refuseUnheeded, requireBuilt } from './built-options.ts'
+import { requireBuilt } from './built-options.ts'
 import { chooseRoute, endpointRequest, flagName, surroundingsOf } from './endpoints.ts'
 import type { Surroundings } from './endpoints.ts'
 import { planContext } from './plan.ts'
 import type { VerifyRequest, VerifyResult, VerifySide } from './requests.ts'
 import { mapColumns } from './rows.ts'
+import { onlyName, refuseUnheeded } from './unheeded.ts'
 import { mapped, openSource } from './verify-ends.ts'
 import type { End } from './verify-ends.ts'
 import { compareBytes, compareFiles } from './verify-files.ts'
@@ -35,7 +36,10 @@ async function verifyWithin(sourceUrl: string, sinkUrl: string, request: VerifyR
   requireBuilt({ ...request.options, yes: true }, sink)
   const from = { url: sourceUrl, request: endpointRequest(sourceUrl, around), connector: await connectorFor(sourceUrl) }
   // Rows are compared with what a query gives, and a table is read, on either side.
-  const source = { name: from.connector.name, kinds: [from.connector.name, sink.name] }
+  const source = {
+    name: from.connector.name,
+    kinds: [from.connector, sink].flatMap(({ name }) => onlyName(name).kinds),
+  }
   refuseUnheeded(request.options, { source, defaults: request.defaults })
   const to = { url: sinkUrl, request: endpointRequest(sinkUrl, around), connector: sink }
   const limit = request.limit ?? 10

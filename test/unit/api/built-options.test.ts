@@ -31,6 +31,26 @@ describe('an option that nothing heeds is refused before anything is opened', ()
       /^--parquet-codec is about Parquet that is written, and the sink is Postg/,
     ],
     [PG, 'out.csv', { rowGroupRows: 9 }, /^--row-group-rows/],
+    [PG, 'out.csv', { delimiter: ';' }, /^--delimiter is about CSV that is read, and the source is PostgreSQL$/],
+    [PG, 'out.csv', { header: false }, /^--no-header is about CSV that is read/],
+    [PG, 'out.csv', { null: ['NULL'] }, /^--null is about CSV that is read/],
+    [
+      DYNAMO,
+      'out.csv',
+      { encoding: 'latin1' },
+      /^--encoding is about files that are read, and the source is DynamoDB$/,
+    ],
+    ['in.jsonl', PG, { null: ['NA'] }, /^--null is about CSV that is read, and the source is JSON Lines$/],
+    ['in.parquet', PG, { skipLines: 1 }, /^--skip-lines .* the source is Parquet$/],
+    ['in', PG, { sourceFormat: 'jsonl', quote: 'none' }, /^--quote .* the source is JSON Lines$/],
+    [
+      'in.csv',
+      PG,
+      { ifExists: 'overwrite' },
+      /^--if-exists is about files that are written, and the sink is PostgreSQL$/,
+    ],
+    ['in.csv', DYNAMO, { maxFileSize: 9 }, /^--max-file-size is about files that are written/],
+    ['in.jsonl', 'out.jsonl', { lineEnd: 'crlf' }, /^--line-end is about CSV that is written/],
     [PG, 'out/', { sinkFormat: 'jsonl', rowGroupBytes: 9 }, /^--row-group-bytes/],
     ['in.parquet', 'out.parquet', { parquetCodec: 'zstd' }, /^--parquet-codec/],
     ['in.csv', 'out.jsonl', { type: ['a=number', 'id=BLOB'] }, /^--type id=BLOB: a file has no such type$/],
@@ -54,6 +74,8 @@ it('an option that is heeded, or stands for any job, goes on to what is opened',
   for (const [sink, options] of [
     ['out.parquet', { parquetCodec: 'zstd', rowGroupRows: 5, type: ['id=numeric(10,2)', 'b=binary:hex'] }],
     ['out/', { sinkFormat: 'parquet', rowGroupBytes: 5 }],
+    ['out/', { ifExists: 'skip', delimiter: ';', header: false, lineEnd: 'lf' }],
+    ['out', { lineEnd: 'crlf', null: ['NA'] }],
   ] as const)
     await expect(plan({ source: '/nowhere/in.csv', sink, options, ...none })).rejects.toMatchObject(missing)
   const options: CopyOptions = { parquetCodec: 'zstd', readUnits: 5 }
