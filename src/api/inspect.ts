@@ -50,30 +50,43 @@ type Facts = Omit<InspectResult, 'url' | 'warnings'>
 async function inspectTable(connector: Connector, endpoint: EndpointRequest, request: InspectRequest): Promise<Facts> {
   const report = await connector.describeTable?.(endpoint)
   if (report === undefined) throw new SluiceError('SLUICE_NOT_YET', `${connector.name} cannot be inspected yet`)
-  const source = (request.rows ?? SAMPLE_ROWS) > 0 || request.full ? await connector.openSource?.(endpoint) : undefined
+  const { ddl, ...rest } = request
+  // A table of another system than SQL says what its rows hold by its rows alone.
+  const looking = ddl !== undefined && connector.ddl === undefined ? request : rest
+  const wanted = (request.rows ?? SAMPLE_ROWS) > 0 || request.full === true || looking === request
+  const source = wanted ? await connector.openSource?.(endpoint) : undefined
   try {
-    const { ddl, ...looking } = request
     const seen = source === undefined ? null : await lookAt(source, looking, { signal: endpoint.signal, least: 0 })
     return {
       format: connector.name,
       compression: null,
       bytes: report.bytes,
       partitions: [],
-      columns: report.schema.columns.map(({ name, type, nativeType, nullable }) => ({
-        name,
-        type: type ?? null,
-        nativeType,
-        nullable,
-      })),
+      columns: tableColumns(report.schema.columns, seen?.columns ?? []),
       sample: seen?.sample ?? [],
       counts: seen?.counts.exact === true ? seen.counts : { rows: report.rows, exact: false },
       ...(seen?.profile === undefined ? {} : { profile: seen.profile }),
       table: report.table,
-      ...(ddl === undefined ? {} : { ddl: connector.ddl?.(report.schema, report.name) }),
+      ...(ddl === undefined
+        ? {}
+        : {
+            ddl:
+              connector.ddl?.(report.schema, report.name) ??
+              (await ddlFor(seen?.inferred ?? [], tableName(endpoint.url))),
+          }),
     }
   } finally {
     await source?.close()
   }
+}
+
+/** The columns that rows were seen to have, in the order of the sample, as the table declares them; then those that only the table knows. */
+function tableColumns(declared: readonly Column[], seen: InspectResult['columns']): InspectResult['columns'] {
+  const own = new Map(
+    declared.map(({ name, type, nativeType, nullable }) => [name, { name, type: type ?? null, nativeType, nullable }]),
+  )
+  const unseen = [...own.values()].filter(({ name }) => !seen.some((column) => column.name === name))
+  return [...seen.map((column) => own.get(column.name) ?? column), ...unseen]
 }
 
 async function inspectSource(connector: Connector, endpoint: EndpointRequest, request: InspectRequest): Promise<Facts> {
@@ -109,7 +122,7 @@ async function lookAt(
   // A table that holds the first rows only is of no use: its types are those of all rows.
   const all = full || request.ddl !== undefined
   const { signal } = o
-  const schema = await source.describe({ signal })
+  const schema = await source.describe({ signal, everyColumn: all })
   const profiler = new ColumnProfiler(schema)
   const sample: (string | null)[][] = []
   let [rows, exact] = [0, true]

@@ -162,10 +162,21 @@ describe('a table of items of all types', () => {
     const result = await inspect(table, { env: server.env, options: {}, rows: 3 })
     expect(result).toMatchObject({
       format: 'DynamoDB',
-      columns: [{ name: 'id', type: 'string', nativeType: 'S' }],
       table: { name: 'Items', billing: 'on-demand', partitionKey: { name: 'id', type: 'S' } },
     })
     expect(result.sample).toHaveLength(3)
+    expect(result.columns).toContainEqual({ name: 'id', type: 'string', nativeType: 'S', nullable: false })
+    // Every attribute of the sample has its column.
+    const names = result.columns.map((column) => column.name)
+    for (const row of result.sample) expect(row).toHaveLength(names.length)
+    expect(names).toContain('text')
+    expect(result.sample.map((row) => row[names.indexOf('id')])).not.toContain(null)
+  })
+
+  it('is written as a CREATE TABLE of all its attributes', async () => {
+    const { ddl } = await inspect(table, { env: server.env, options: {}, rows: 0, ddl: 'postgres' })
+    expect(ddl).toMatch(/^CREATE TABLE "public"\."items" \(/)
+    for (const name of ['bin', 'flag', 'id', 'late', 'n', 'nothing', 'tags', 'text']) expect(ddl).toContain(`"${name}"`)
   })
 })
 
