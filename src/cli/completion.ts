@@ -28,6 +28,8 @@ function builtFlags(spec: CommandSpec): Flag[] {
 function renderBash(): string {
   const out = [
     '# bash completion for sluice',
+    // A name a line: names have blanks. compgen -W needs the usual IFS.
+    String.raw`_sluice_files() { local IFS=$'\n'; COMPREPLY=( $(compgen "$1" -- "$2") ); }`,
     '_sluice() {',
     "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''",
     '  COMPREPLY=()',
@@ -46,7 +48,7 @@ function renderBash(): string {
       const patterns = names(spec)
         .map((name) => `'${name} --${flag.name}'`)
         .join('|')
-      const files = flag.argument === 'DIR' || flag.argument === 'FILE' ? 'COMPREPLY=( $(compgen -f -- "$cur") )' : ':'
+      const files = { DIR: '_sluice_files -d "$cur"', FILE: '_sluice_files -f "$cur"' }[flag.argument] ?? ':'
       out.push(
         `    ${patterns}) ${choices.length > 0 ? `COMPREPLY=( $(compgen -W '${choices.join(' ')}' -- "$cur") )` : files}; return ;;`,
       )
@@ -65,7 +67,7 @@ function renderBash(): string {
   out.push(
     '  esac',
     '  if [[ -n $words ]]; then COMPREPLY=( $(compgen -W "$words" -- "$cur") )',
-    '  else COMPREPLY=( $(compgen -f -- "$cur") ); fi',
+    '  else _sluice_files -f "$cur"; fi',
     '}',
   )
   out.push('complete -o filenames -o bashdefault -F _sluice sluice', '')

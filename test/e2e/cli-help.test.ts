@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -81,6 +81,22 @@ describe('completion', () => {
     expect(complete('sluice', 'cp', '--if-exists', 'o')).toEqual(['overwrite'])
     expect(complete('sluice', 'completion', '')).toEqual(['bash', 'fish', 'zsh'])
     expect(complete('sluice', 'copy', '--reject')).toEqual([])
+  })
+
+  it('of bash completes names of files with blanks whole, and folders alone where one is wanted', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-completion-'))
+    try {
+      writeFileSync(join(folder, 'big file.csv'), '')
+      mkdirSync(join(folder, 'big folder'))
+      const { stdout } = await cli(['completion', 'bash'])
+      const begun = join(folder, 'big f')
+      const [file, inside] = [join(folder, 'big file.csv'), join(folder, 'big folder')]
+      expect(bashCompletions(stdout, ['sluice', 'copy', begun])).toEqual([file, inside])
+      expect(bashCompletions(stdout, ['sluice', 'copy', '--query-file', begun])).toEqual([file, inside])
+      expect(bashCompletions(stdout, ['sluice', 'jobs', '--state-dir', begun])).toEqual([inside])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('names the shells for another word', async () => {
