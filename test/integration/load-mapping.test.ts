@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CopyOptions } from '../../src/index.ts'
-import { done, failed, type LoadPlace, makeLoadPlace } from '../support/load-place.ts'
+import { done, failed, type Loaded, type LoadPlace, makeLoadPlace } from '../support/load-place.ts'
 
 describe.each(['postgres15', 'postgres18'] as const)('mapping into %s', (server) => {
   let place: LoadPlace
@@ -115,6 +115,17 @@ describe.each(['postgres15', 'postgres18'] as const)('mapping into %s', (server)
     const bad = await place.text('id,v\n1,AAEC\n2,A*==\n', ddl, { type: ['v=binary'] })
     expect(bad).toMatchObject({ result: failed('SLUICE_VALUE'), rows: '' })
     expect(bad.result.error?.where).toMatch(/\.csv row 2 \(line 3, byte 12\), column v$/)
+  })
+
+  it('JSON texts for bytea are told of, unless --type binary reads them', async () => {
+    const lines = '{"id":1,"v":"AAE="}\n{"id":2,"v":"AAI="}\n{"id":3,"v":"\\\\xff"}\n{"id":4,"v":""}\n'
+    const load = (text: string, options?: CopyOptions): Promise<Loaded> =>
+      place.text(text, 'id int, v bytea', { sourceFormat: 'jsonl', ...options })
+    const plain = await load(lines)
+    expect(plain.result.warnings).toEqual([expect.stringContaining('--type v=binary')])
+    expect(plain.rows).toContain('3|\\xff')
+    expect((await load('{"id":1,"v":"AAE="}\n', { type: ['v=binary'] })).result.warnings).toEqual([])
+    expect((await load('{"id":3,"v":"\\\\xff"}\n')).result.warnings).toEqual([])
   })
 
   it('--type binary into text is text of the bytes, as PostgreSQL writes them', async () => {

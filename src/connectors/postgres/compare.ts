@@ -53,6 +53,7 @@ export async function compareWithTable(
       byPosition: request.options.byPosition === true || !rows.schema.named,
       timeZone: request.options.timeZone ?? 'UTC',
       typed: rows.schema.typed === true,
+      warn: (text) => request.reporter.warn(text),
     })
     const list = load
       .columnsFor(rows.schema.columns.map((column) => column.name))

@@ -110,6 +110,7 @@ class PostgresSink implements Sink {
       byPosition: options.byPosition === true || !plan.schema.named,
       timeZone: options.timeZone ?? 'UTC',
       typed: plan.schema.typed === true,
+      warn: (text) => this.#request.reporter.warn(text),
     })
     this.#load = load
     const columns = load.columnsFor(plan.schema.columns.map((column) => column.name))

@@ -1,6 +1,7 @@
 import type { CsvBatch, CsvShape, RowsBatch } from '../../../core/batch.ts'
 import { matchColumns } from '../table/column-match.ts'
 import { forJsonColumns } from './json-columns.ts'
+import type { Adapting } from './json-columns.ts'
 import type { SentBatch } from './copy-run.ts'
 import type { TableColumn, TableDescription } from '../table/table.ts'
 import { createValueChecker } from '../values/value-checks.ts'
@@ -11,15 +12,24 @@ export class TableLoad {
   readonly table: TableDescription
   readonly #byPosition: boolean
   readonly #timeZone: string
-  readonly #typed: boolean
+  readonly #how: Adapting
   readonly #columns = new Map<string, readonly TableColumn[]>()
   readonly #checkers = new Map<string, ValueChecker | null>()
 
-  constructor(table: TableDescription, o: { byPosition: boolean; timeZone: string; typed: boolean }) {
+  constructor(
+    table: TableDescription,
+    o: { byPosition: boolean; timeZone: string; typed: boolean; warn: (text: string) => void },
+  ) {
     this.table = table
     this.#byPosition = o.byPosition
     this.#timeZone = o.timeZone
-    this.#typed = o.typed
+    const told = new Set<string>()
+    const onTextForBytes = ({ name }: TableColumn): void => {
+      if (told.has(name)) return
+      told.add(name)
+      o.warn(`texts go into the bytea column ${name} as they are: --type ${name}=binary if they are base64`)
+    }
+    this.#how = { typed: o.typed, onTextForBytes }
   }
 
   /** @throws SLUICE_COLUMN_MISSING, SLUICE_COLUMN_GENERATED */
@@ -35,7 +45,7 @@ export class TableLoad {
 
   /** Rows as the columns read them. */
   adapt(batch: RowsBatch, columns: readonly TableColumn[]): RowsBatch {
-    return forJsonColumns(batch, columns, this.#typed)
+    return forJsonColumns(batch, columns, this.#how)
   }
 
   /** The first value of a batch that COPY would alter or misread. */

@@ -11,7 +11,7 @@ const TEXT = { baseTypeOid: 25, element: null } as TableColumn
 function convert(column: TableColumn, value: Value, typed = true): Value {
   const rest = { places: [], sourceBytes: 0, filtered: 0, start: START, end: START, mayEnd: true }
   const batch: RowsBatch = { form: 'rows', columns: ['x'], rows: [[value]], ...rest }
-  return forJsonColumns(batch, [column], typed).rows[0]?.[0]
+  return forJsonColumns(batch, [column], { typed, onTextForBytes: () => undefined }).rows[0]?.[0]
 }
 
 describe('forJsonColumns', () => {
