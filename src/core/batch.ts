@@ -114,6 +114,8 @@ export interface NumberText {
 export interface JsonText {
   readonly kind: 'json'
   readonly text: string
+  /** Where it is an array of JSON documents (Parquet's list of JSON): places, from 0, of those that are JSON's null, and not missing. */
+  readonly documents?: readonly number[] | undefined
 }
 
 /**

@@ -139,13 +139,34 @@ function nestedGetter(data: Data, leaves: Leaves): Getter {
   }
   const [child] = data.children
   if (child === undefined) throw broken('a list without elements')
-  const { valueOffsets } = data
-  const element = data.typeId === Type.Map ? entryJson(child, leaves) : elementJson(child, leaves)
+  return data.typeId === Type.Map
+    ? mapGetter(data, entryJson(child, leaves))
+    : listGetter(data, getterOf(child, leaves))
+}
+
+function mapGetter({ valueOffsets }: Data, entry: (at: number) => string): Getter {
   return (at) => {
-    const parts: string[] = []
-    for (let i = valueOffsets[at] ?? 0; i < (valueOffsets[at + 1] ?? 0); i += 1) parts.push(element(i))
-    const all = parts.join(',')
-    return { kind: 'json', text: data.typeId === Type.Map ? `{${all}}` : `[${all}]` }
+    const entries: string[] = []
+    for (let i = valueOffsets[at] ?? 0; i < (valueOffsets[at + 1] ?? 0); i += 1) entries.push(entry(i))
+    return { kind: 'json', text: `{${entries.join(',')}}` }
+  }
+}
+
+function listGetter({ valueOffsets, children }: Data, get: Getter): Getter {
+  const isText = children[0]?.typeId === Type.Utf8
+  return (at) => {
+    const items: string[] = []
+    let documents: number[] | undefined
+    for (let i = valueOffsets[at] ?? 0; i < (valueOffsets[at + 1] ?? 0); i += 1) {
+      const value = get(i)
+      if (isText && typeof value === 'object' && value !== null && 'kind' in value) {
+        documents ??= []
+        if (value.text.trim() === 'null') documents.push(items.length)
+      }
+      items.push(jsonOf(value))
+    }
+    const text = `[${items.join(',')}]`
+    return documents === undefined ? { kind: 'json', text } : { kind: 'json', text, documents }
   }
 }
 

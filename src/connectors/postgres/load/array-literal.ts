@@ -8,20 +8,25 @@ const TOKEN = /\s*(?:([[\]{}:,])|("(?:[^"\\]|\\.)*")|([^\s[\]{}:,"]+))/y
 /**
  * A JSON array as PostgreSQL writes arrays (https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO): numbers by their own text, null as
  * NULL, objects as their JSON text, elements of bytea from base64. Arrays in it are dimensions, save where elements are json themselves: then each
- * element is a JSON value, a text as a JSON string unless it is the text of an object or an array.
+ * element is a JSON value, a text as a JSON string unless it is the text of an object or an array. `documents`: as in JsonText; then each element is the JSON
+ * that it is.
  */
-export function arrayLiteral(json: string, element: { readonly typeOid: number }): string {
+export function arrayLiteral(
+  json: string,
+  element: { readonly typeOid: number },
+  documents?: readonly number[],
+): string {
   const isJson = JSON_OIDS.includes(element.typeOid)
   TOKEN.lastIndex = 0
   const next = (): string => {
     const match = TOKEN.exec(json)
     return match?.[1] ?? match?.[2] ?? match?.[3] ?? ''
   }
-  const text = (token: string): string => {
-    if (token === 'null') return 'NULL'
+  const text = (token: string, place: number): string => {
+    if (token === 'null') return isJson && documents?.includes(place) === true ? quoted(token) : 'NULL'
     if (!token.startsWith('"')) return token
     const value = String(JSON.parse(token))
-    if (isJson) return quoted(isNestedJson(value) ? value : token)
+    if (isJson) return quoted(documents === undefined && isNestedJson(value) ? value : token)
     return quoted(element.typeOid === BYTEA ? `\\x${Buffer.from(value, 'base64').toString('hex')}` : value)
   }
   const array = (): string => {
@@ -29,7 +34,7 @@ export function arrayLiteral(json: string, element: { readonly typeOid: number }
     for (let token = next(); token !== ']' && token !== ''; token = next()) {
       if (token === '{' || (token === '[' && isJson)) items.push(quoted(nested()))
       else if (token === '[') items.push(array())
-      else if (token !== ',') items.push(text(token))
+      else if (token !== ',') items.push(text(token, items.length))
     }
     return `{${items.join(element.typeOid === BOX ? ';' : ',')}}`
   }

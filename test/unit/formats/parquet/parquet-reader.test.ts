@@ -64,6 +64,28 @@ describe('a reader', () => {
   })
 })
 
+describe('a list of JSON', () => {
+  it("says which of its documents are JSON's null", async () => {
+    const columns: readonly Column[] = [{ name: 'l', layout: { kind: 'list', item: { kind: 'json' } } }]
+    const made = groupsOf(columns, [
+      [[null], [{ kind: 'json', text: '[{"a":1},2,null]' }], [{ kind: 'json', text: '[]' }]],
+    ])
+    // No text of a list says that an element is JSON's null: it is made one.
+    const [items] = made.batches.map(({ vectors }) => vectors[0]?.items)
+    items?.offsets?.set([0, 4, 8, 8])
+    const values = Buffer.from('nullnull')
+    const batches = made.batches.map((batch) => ({
+      ...batch,
+      vectors: batch.vectors.map((vector) => ({ ...vector, items: items ? { ...items, values } : null })),
+    }))
+    expect(await readAll(await fileOf({ ...made, batches }))).toEqual([
+      [null],
+      [{ kind: 'json', text: '[null,null,null]', documents: [0, 1] }],
+      [{ kind: 'json', text: '[]' }],
+    ])
+  })
+})
+
 describe('a broken file', () => {
   const mended = (at: number, bytes: readonly number[]): Buffer => {
     const copy = Buffer.from(file)

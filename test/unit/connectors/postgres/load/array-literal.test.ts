@@ -24,6 +24,13 @@ describe('arrayLiteral', () => {
     for (const typeOid of [114, 3802]) expect(arrayLiteral(json, { typeOid })).toBe(literal)
   })
 
+  it('takes JSON documents as they are: their null is not NULL, their strings are strings', () => {
+    const json = String.raw`[null,null,"{\"a\": 1}",{"b":null}]`
+    for (const typeOid of [114, 3802])
+      expect(arrayLiteral(json, { typeOid }, [1])).toBe(String.raw`{NULL,"null","\"{\\\"a\\\": 1}\"","{\"b\":null}"}`)
+    expect(arrayLiteral('[null,"null"]', TEXT, [0])).toBe('{NULL,"null"}')
+  })
+
   it('parts boxes by semicolons, as PostgreSQL does', () => {
     expect(arrayLiteral('["(1,1),(0,0)",null]', { typeOid: 603 })).toBe('{"(1,1),(0,0)";NULL}')
   })
