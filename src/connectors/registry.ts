@@ -38,7 +38,19 @@ export async function connectorFor(url: string): Promise<Connector> {
     throw new SluiceError('SLUICE_USAGE', `${bare}: begins no URL without two slashes`, {
       hint: `${bare}://…, or ./${bare}:… for a file of such a name`,
     })
+  if (scheme === 'file') refuseOtherForms(url)
   return load()
+}
+
+/** What other programs take for a database, which would be the name of a file here: Java's URLs, and libpq's keywords. */
+const OTHER_FORMS = /^(?:jdbc:[a-z]+:|(?:host|hostaddr|port|user|dbname|service|password)\s*=\s*\S+\s+[a-z_]+\s*=)/i
+
+function refuseOtherForms(url: string): void {
+  // Not shown: it may hold a password.
+  if (OTHER_FORMS.test(url))
+    throw new SluiceError('SLUICE_USAGE', `a database is named by a URL, and not by JDBC's or libpq's other forms`, {
+      hint: 'postgres://user@host:port/db?table=schema.table, or ./… for a file of such a name',
+    })
 }
 
 function unknownScheme(scheme: string, url: string): SluiceError {

@@ -147,6 +147,25 @@ describe('who and where', () => {
     })
   })
 
+  it('says that no session begins where the connection is closed at once', async () => {
+    const closing = createServer((socket) => socket.once('data', () => socket.end()))
+    await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve))
+    const address = closing.address()
+    const url = `postgres://u:p@127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}/d?sslmode=disable`
+    await expect(connectTo('', {}, url)).rejects.toMatchObject({
+      code: 'SLUICE_UNREACHABLE',
+      hint: expect.stringContaining('begins no session') as string,
+    })
+    closing.close()
+  })
+
+  it('says that sslnegotiation=direct is not for servers before 17', async () => {
+    await expect(connectTo('?sslmode=require&sslnegotiation=direct')).rejects.toMatchObject({
+      code: 'SLUICE_TLS',
+      hint: expect.stringContaining('PostgreSQL 17') as string,
+    })
+  })
+
   describe('a server that takes the connection and says nothing', () => {
     let silent: Server
     let url: string

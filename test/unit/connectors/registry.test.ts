@@ -12,6 +12,9 @@ describe('a URL that nothing serves', () => {
     ['dynamo://r/T', /did you mean dynamodb:\/\/\?$/],
     ['htps://h/x', /did you mean https?:\/\/\?$/],
     ['mysql://h/db', /^nothing serves mysql:\/\/ \(mysql:\/\/h\/db\)$/],
+    ['jdbc:postgresql://h/db?user=u&password=secret', /^a database is named by a URL(?!.*secret)/],
+    ['host=h port=5 dbname=d password=secret', /^a database is named by a URL(?!.*secret)/],
+    ['dbname = d user = u', /^a database is named by a URL/],
     ['S3:/b/k', /^S3: begins no URL without two slashes$/],
     ['postgres:/u:secret@h/db', /^postgres: begins no URL without two slashes$/],
   ])('%s', async (url, message) => {
@@ -22,7 +25,16 @@ describe('a URL that nothing serves', () => {
   })
 })
 
-it.each(['a.csv', '-', './s3:/b', 'C:\\data\\a.csv', '10:15.csv', 'FILE:///a', 's3://b/k', 'http://h/x'])(
-  '%s is served by files and stores',
-  async (url) => expect((await connectorFor(url)).name).toBe('file'),
-)
+it.each([
+  'a.csv',
+  '-',
+  './s3:/b',
+  'C:\\data\\a.csv',
+  '10:15.csv',
+  'host=a.csv',
+  'year=2024/x.csv',
+  'user=1 b.csv',
+  'FILE:///a',
+  's3://b/k',
+  'http://h/x',
+])('%s is served by files and stores', async (url) => expect((await connectorFor(url)).name).toBe('file'))

@@ -154,8 +154,22 @@ async function openSession(target: PostgresTarget, host: PostgresHost, o: Attemp
   } catch (thrown) {
     socketOf(client).destroy()
     o.signal.throwIfAborted()
-    throw translatePgError(thrown, { while: `connecting to ${place(host)}` })
+    throw neverBegan(translatePgError(thrown, { while: `connecting to ${place(host)}` }), target, o.encryption)
   }
+}
+
+/** A connection that ends before its session began is no server that went away: perhaps it was none of PostgreSQL's. */
+function neverBegan(error: SluiceError, { tls }: PostgresTarget, encryption: Encryption): SluiceError {
+  if (error.code !== 'SLUICE_SERVER_GONE' || sqlState(error) !== null) return error
+  if (tls.direct && encryption === 'tls')
+    return new SluiceError('SLUICE_TLS', error.message, {
+      cause: error.cause,
+      hint: 'sslnegotiation=direct wants PostgreSQL 17 or later; leave it out for older servers',
+    })
+  return new SluiceError('SLUICE_UNREACHABLE', error.message, {
+    cause: error.cause,
+    hint: 'something answers there, and begins no session: check host and port, and what stands before the server',
+  })
 }
 
 function newClient(target: PostgresTarget, host: PostgresHost, o: Attempt): Client {
