@@ -6,6 +6,10 @@ import type { RowParser } from './row-parser.ts'
 import { skipBlank } from './skip-value.ts'
 import type { Window } from './window.ts'
 
+/** What comes of objects that span lines, or stand side by side on one. */
+const MISPLACED = /^(?:the end of the line|'[{,]' where the end of the line)/
+const ONE_A_LINE = 'mend the line; where objects span lines, or several stand on one, jq -c . makes one a line of them'
+
 /** `lines`: one object a line. `array`: one JSON array of objects. */
 export type Layout = 'lines' | 'array'
 
@@ -209,7 +213,9 @@ export class RowReader {
       byte: this.#position.byte + at,
       ...(column === undefined ? {} : { column }),
     }
-    return new SluiceError(code, code === 'SLUICE_JSON' ? `not a JSON object: ${message}` : message, { where })
+    if (code !== 'SLUICE_JSON') return new SluiceError(code, message, { where })
+    const hint = this.#o.layout === 'lines' && MISPLACED.test(message) ? ONE_A_LINE : undefined
+    return new SluiceError(code, `not a JSON object: ${message}`, { where, hint })
   }
 
   #tooLong(): SluiceError {

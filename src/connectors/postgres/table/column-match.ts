@@ -89,7 +89,7 @@ function missingHint(names: readonly string[], missing: readonly string[], table
   const delimiter = delimiterHint(names)
   if (delimiter !== null) return delimiter
   if (missing.length === names.length)
-    return 'if the first line holds no names, say --no-header; else --by-position, --rename or --select'
+    return 'if CSV has no names in its first line, say --no-header; else --by-position, --rename or --select'
   const own = table.columns.map((column) => column.name)
   const likely = nearest(missing[0] ?? '', own)
   const kept = names.filter((name) => !missing.includes(name))

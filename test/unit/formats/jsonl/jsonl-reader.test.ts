@@ -222,6 +222,11 @@ describe('bad input', () => {
     for (const chunkBytes of [1, 1000]) expect((await failure(text, { chunkBytes })).code).toBe('SLUICE_JSON')
   })
 
+  it.each(['{"a":1,\n"b":2}\n', '{\n  "a": 1\n}', '{"a":1}{"a":2}\n', '{"a":1},\n{"a":2}\n'])(
+    'tells how objects become one a line: %j',
+    async (text) => expect((await failure(text)).hint).toContain('jq -c'),
+  )
+
   it('takes no cut array for whole', async () => {
     const text = '[{"a":1,"b":"x\\n"},\n{"a":-2.5e1,"b":[{}]}]'
     for (let end = 1; end < text.length; end += 1) expect((await failure(text.slice(0, end))).code).toBe('SLUICE_JSON')
