@@ -9,9 +9,9 @@ import type { PgConnection } from './connection/connection.ts'
 import { PostgresLane, withinMs } from './load/lane.ts'
 import { onlyStatement } from './unload/query.ts'
 import { quoteIdentifier, quoteTable } from './quote.ts'
-import { hiddenRows } from './unload/source-plan.ts'
+import { hiddenPlace, hiddenRows } from './unload/hidden-rows.ts'
 import { describeTable } from './table/table.ts'
-import type { TableDescription } from './table/table.ts'
+import type { TableColumn, TableDescription } from './table/table.ts'
 import type { NamePart } from './table/table-reference.ts'
 import { TableLoad } from './load/table-load.ts'
 import { parsePostgresUrl } from './connection/url.ts'
@@ -48,7 +48,7 @@ export async function compareWithTable(
       query: request.options.query,
       unloaded: rows.unloaded === true,
     })
-    if (side.secured !== null) request.reporter.warn(hiddenRows(side.secured, target.user))
+    if (side.hidden !== null) request.reporter.warn(hiddenRows(side.hidden, target.user))
     const load = new TableLoad(side.table, {
       byPosition: request.options.byPosition === true || !rows.schema.named,
       timeZone: request.options.timeZone ?? 'UTC',
@@ -57,7 +57,7 @@ export async function compareWithTable(
     })
     const list = load
       .columnsFor(rows.schema.columns.map((column) => column.name))
-      .map((column) => quoteIdentifier(column.name))
+      .map(comparedAs)
       .join(', ')
     await fillTwin(connection, load, { twin, batches: rows.batches })
     return await compareSides(connection, { twin, list, whole: side.from, limit: rows.limit })
@@ -67,6 +67,23 @@ export async function compareWithTable(
     await dropTwin(connection, twin)
     await connection.close()
   }
+}
+
+/** pg_type.dat: json. */
+const JSON_OID = 114
+/** Blanks around a line end, which are outside of JSON's strings, and those at both ends. */
+const [LINE_ENDS, BLANKS] = [String.raw`E'[ \\t]*[\\n\\r][ \\t\\n\\r]*'`, String.raw`E' \t\n\r'`]
+
+/**
+ * What of a column is compared, in SQL: json without the blanks around it and the line ends in it, which JSON Lines has no room for and which mean nothing.
+ */
+function comparedAs({ name, baseTypeOid, element }: Pick<TableColumn, 'name' | 'baseTypeOid' | 'element'>): string {
+  const quoted = quoteIdentifier(name)
+  const json = (text: string): string =>
+    `pg_catalog.btrim(pg_catalog.regexp_replace(${text}::text, ${LINE_ENDS}, ' ', 'g'), ${BLANKS})`
+  if (element?.typeOid !== JSON_OID) return baseTypeOid === JSON_OID ? `${json(quoted)} AS ${quoted}` : quoted
+  const items = `ARRAY(SELECT ${json('item')} FROM pg_catalog.unnest(${quoted}) WITH ORDINALITY AS items (item, place) ORDER BY place)`
+  return `CASE WHEN ${quoted} IS NOT NULL THEN ROW(pg_catalog.array_dims(${quoted}), ${items})::text END AS ${quoted}`
 }
 
 /** A session of our own takes it along; a pooler's would keep it. */
@@ -81,8 +98,8 @@ interface ComparedSide {
   /** What stands after FROM. */
   readonly from: string
   readonly table: TableDescription
-  /** The table, where row-level security may hide some of its rows. */
-  readonly secured: TableDescription | null
+  /** Where row-level security hides rows from us; null: nowhere. */
+  readonly hidden: string | null
 }
 
 /**
@@ -99,16 +116,19 @@ async function comparedSide(
       hint: 'add ?table=schema.table, or --query',
     })
   const table = query === undefined && target.table !== null ? await describeTable(connection, target.table) : null
-  const from = table === null ? `(${onlyStatement(query ?? '')}\n) AS sluice_query` : quoteTable(table)
+  const sql = onlyStatement(query ?? 'SELECT')
+  const from = table === null ? `(${sql}\n) AS sluice_query` : quoteTable(table)
   await connection.query(`CREATE TEMPORARY TABLE ${what.twin} AS SELECT * FROM ${from} WITH NO DATA`)
-  const secured = table?.rowSecurity === true ? table : null
-  if (table !== null && !unloaded) return { from, table, secured }
+  await connection.begin(['BEGIN READ ONLY'])
+  const hidden = await hiddenPlace(connection, { table, sql })
+  await connection.query('COMMIT')
+  if (table !== null && !unloaded) return { from, table, hidden }
   const [session] = await connection.query<{ name: string }>(
     'SELECT nspname AS name FROM pg_catalog.pg_namespace WHERE oid = pg_catalog.pg_my_temp_schema()',
   )
   const literal = (name: string): NamePart => ({ name, literal: true })
   const twin = { schema: literal(session?.name ?? 'pg_temp'), table: literal(what.twin) }
-  return { from, table: await describeTable(connection, twin), secured }
+  return { from, table: await describeTable(connection, twin), hidden }
 }
 
 async function fillTwin(

@@ -16,7 +16,8 @@ import { chosenColumns } from './table/chosen-columns.ts'
 import { sqlState, STANDBY_CONFLICT, STANDBY_HINT } from './errors.ts'
 import { openSourceState } from './unload/source-state.ts'
 import type { SourceState, SourceSubject } from './unload/source-state.ts'
-import { hiddenRows, planTable } from './unload/source-plan.ts'
+import { hiddenRows } from './unload/hidden-rows.ts'
+import { planTable } from './unload/source-plan.ts'
 import { readPartition } from './unload/read-partition.ts'
 import { requireDistinct } from './unload/source-table.ts'
 import type { ChooseColumns } from './unload/source-table.ts'
@@ -101,18 +102,18 @@ class PostgresSource implements Source {
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {
-    const { snapshot, found, table } = await this.#open(o.signal)
+    const { snapshot, found, table, hidden } = await this.#open(o.signal)
     const { url } = this.#setup.target
-    if (table?.rowSecurity === true) this.#tellOfHiddenRows(table)
+    if (hidden !== null) this.#tellOfHiddenRows(hidden)
     if (table === null || found === null) return [{ id: 'query/0001', url, bytes: null, rows: null, state: null }]
     return planTable(table, { ...found, version: snapshot.main.version, url })
   }
 
   /** Once. */
-  #tellOfHiddenRows(table: { readonly schema: string; readonly name: string }): void {
+  #tellOfHiddenRows(place: string): void {
     if (this.#toldOfHiddenRows) return
     this.#toldOfHiddenRows = true
-    this.#request.reporter.warn(hiddenRows(table, this.#setup.target.user))
+    this.#request.reporter.warn(hiddenRows(place, this.#setup.target.user))
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {

@@ -171,8 +171,3 @@ export function rangeSql(range: TableRange, list: readonly string[]): string {
   const where = bounds.length === 0 ? '' : ` WHERE ${bounds.join(' AND ')}`
   return `SELECT ${list.join(', ')} FROM ${range.only ? 'ONLY ' : ''}${quoteTable(range)}${where}`
 }
-
-/** The warning of what policies hide: it is missing without a word from the server. */
-export function hiddenRows(table: { readonly schema: string; readonly name: string }, role: string): string {
-  return `row-level security of ${plainName(table)} applies to role ${role}: only rows that its policies show are read`
-}

@@ -1,5 +1,6 @@
 import { connect } from '../connection/connection.ts'
 import { describeQuery } from './query.ts'
+import { hiddenPlace } from './hidden-rows.ts'
 import { Snapshot } from './snapshot.ts'
 import { findLeaves } from './source-plan.ts'
 import type { LeavesFound } from './source-plan.ts'
@@ -31,6 +32,8 @@ export interface SourceState {
   readonly found: LeavesFound | null
   /** The query; null for a table. */
   readonly sql: string | null
+  /** Where row-level security hides rows from us; null: nowhere. */
+  readonly hidden: string | null
 }
 
 interface OpenOptions {
@@ -78,8 +81,10 @@ async function look(main: PgConnection, { target, subject, o }: LookRequest): Pr
   const lockTimeoutMs = Math.min(LOCK_TIMEOUT_MS, Math.max(1000, o.retryForMs))
   const snapshot = await Snapshot.take(main, target, { timeZone: o.timeZone, lockTimeoutMs, lockSql })
   if (subject.kind === 'query') {
-    const columns = await readQueryColumns(main, await describeQuery(main, subject.sql))
-    return { snapshot, columns, table: null, found: null, sql: subject.sql }
+    const { sql } = subject
+    const columns = await readQueryColumns(main, await describeQuery(main, sql))
+    const hidden = await hiddenPlace(main, { table: null, sql })
+    return { snapshot, columns, table: null, found: null, sql, hidden }
   }
   const table = await describeTable(main, subject.reference, 'read')
   await holdTable(main, table)
@@ -87,5 +92,6 @@ async function look(main: PgConnection, { target, subject, o }: LookRequest): Pr
   // Whoever may read some columns only may not read the ctid.
   const found = whole ? leaves : { ...leaves, direct: false }
   if (found.leaves.length <= MOST_LOCKED_LEAVES) snapshot.begin(lockSql)
-  return { snapshot, columns: o.choose(table.columns), table, found, sql: null }
+  const hidden = await hiddenPlace(main, { table, sql: null })
+  return { snapshot, columns: o.choose(table.columns), table, found, sql: null, hidden }
 }
