@@ -34,9 +34,11 @@ async function catWithin(url: string, request: CatRequest): Promise<void> {
   }
   const source = await connector.openSource(endpoint)
   try {
-    const mapping = mapColumns(await source.describe(around), options, url)
     // What is no file has no bytes to show: its rows are shown as CSV.
-    await writeRows(source, mapping, { format: request.as ?? 'csv', stdout, signal: around.signal })
+    const { as: format = 'csv' } = request
+    const { signal } = around
+    const mapping = mapColumns(await source.describe({ signal, everyColumn: format === 'csv' }), options, url)
+    await writeRows(source, mapping, { format, stdout, signal })
   } finally {
     await source.close()
   }

@@ -1,5 +1,6 @@
 import { connectorFor } from '../connectors/registry.ts'
 import type { Connector, EndpointRequest } from '../connectors/connector.ts'
+import type { Value } from '../core/batch.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { Source } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
@@ -124,11 +125,11 @@ async function lookAt(
   const { signal } = o
   const schema = await source.describe({ signal, everyColumn: all })
   const profiler = new ColumnProfiler(schema)
-  const sample: (string | null)[][] = []
+  const taken: { names: readonly string[]; row: readonly Value[] }[] = []
   let [rows, exact] = [0, true]
   for await (const batch of readRows(source, signal)) {
     profiler.add(batch)
-    for (const row of batch.rows) if (sample.length < wanted) sample.push(row.map((value) => displayText(value)))
+    for (const row of batch.rows) if (taken.length < wanted) taken.push({ names: batch.columns, row })
     rows += batch.rows.length
     if (all || rows < Math.max(o.least, wanted)) continue
     exact = false
@@ -143,10 +144,22 @@ async function lookAt(
       const { nativeType, nullable } = told.get(name) ?? {}
       return { name, type: type ?? null, ...(nativeType === undefined ? {} : { nativeType, nullable }) }
     }),
-    sample,
+    sample: taken.map(({ names, row }) =>
+      inOrder(
+        row,
+        names,
+        inferred.map(({ name }) => name),
+      ).map(displayText),
+    ),
     counts: { rows: exact ? rows : null, exact },
     ...(full ? { profile: profiler.result() } : {}),
   }
+}
+
+/** Values under the columns that are shown: files may have others, and in another order. */
+function inOrder(row: readonly Value[], names: readonly string[], columns: readonly string[]): readonly Value[] {
+  if (columns.every((name, i) => i >= names.length || names[i] === name)) return row
+  return columns.map((name) => row[names.indexOf(name)])
 }
 
 async function ddlFor(columns: readonly Column[], name: string): Promise<string | undefined> {

@@ -1,5 +1,6 @@
+import type { Batch } from '../../core/batch.ts'
 import { SluiceError } from '../../core/errors.ts'
-import type { CompressionName, FormatName, ObjectInfo, Sink } from '../../core/ports.ts'
+import type { CompressionName, FormatEncoder, FormatName, ObjectInfo, Sink } from '../../core/ports.ts'
 import type { Connector, EndpointRequest, FileKind, SinkRequest } from '../connector.ts'
 import { createBytesSink } from './bytes-sink.ts'
 import { endpointName, openStore, openWritableStore, parseEndpoint } from './endpoint.ts'
@@ -8,8 +9,10 @@ import { compressionByName, formatOfName, openEncoder } from './file-format.ts'
 import { listMatches, matchObjects } from './match.ts'
 import { MadeFolders } from './made-folders.ts'
 import { misleadingName } from './misleading-name.ts'
+import { hasFixedColumns } from './output-encoding.ts'
 import { createOutputFile } from './output-file.ts'
 import { isPrefix, outputNames, sourceStem } from './output-name.ts'
+import { alignColumns } from './output-pieces.ts'
 import { createStreamTarget } from './output-target.ts'
 import { PartGate } from './part-gate.ts'
 import { createRowsSink } from './rows-sink.ts'
@@ -23,8 +26,16 @@ export const fileConnector: Connector = {
   openSource: createFileSource,
   openSink,
   readDecompressed,
-  openEncoder: (format, columns) => openEncoder(format, columns, { url: '-' }),
+  openEncoder: openRowsEncoder,
   list,
+}
+
+/** Rows of several files under one header, whichever columns each has and in whatever order. */
+async function openRowsEncoder(format: FormatName, columns: readonly string[]): Promise<FormatEncoder> {
+  const encoder = await openEncoder(format, columns, { url: '-' })
+  if (!hasFixedColumns(format)) return encoder
+  const align = (batch: Batch): Batch => (batch.form === 'rows' ? alignColumns(batch, columns) : batch)
+  return { ...encoder, encode: (batch) => encoder.encode(align(batch)) }
 }
 
 function fileKind(request: EndpointRequest): FileKind {
