@@ -96,7 +96,7 @@ export async function chooseRoute(sourceUrl: string, sinkUrl: string, around: Su
   }
   const from = source.fileKind(endpointRequest(sourceUrl, around))
   const to = sink.fileKind(endpointRequest(sinkUrl, around))
-  const why = rowsReason(from, to, options)
+  const why = rowsReason(from, to, options) ?? arrayReason(sourceUrl, sinkUrl, options)
   if (why === null)
     return {
       source,
@@ -123,6 +123,17 @@ export function flagName(key: string): string {
 interface Kind {
   readonly format: string
   readonly compression: string
+}
+
+/** `.json` may be one array, which is no JSON Lines. */
+function arrayReason(source: string, sink: string, { sourceFormat, sinkFormat }: CopyOptions): string | null {
+  if (sourceFormat === 'raw' || sinkFormat === 'raw') return null
+  const [from, to] = [source, sink].map((url) =>
+    /\.(json|jsonl|ndjson)(?:\.\w+)?(?:[?#].*)?$/i.exec(url)?.[1]?.toLowerCase(),
+  )
+  return from === 'json' && to !== undefined && to !== 'json'
+    ? 'a .json file may be one array, which is no JSON Lines'
+    : null
 }
 
 /** Why rows must be read and written anew; null where bytes can be copied as they are. */

@@ -35,6 +35,11 @@ export interface ObjectInfo {
   readonly contentType?: string | undefined
 }
 
+export interface Listing extends Abortable {
+  /** Told the key of what lies there and is no object: a link to nothing, a FIFO, a device, a socket. */
+  readonly onLeftOut?: ((key: string) => void) | undefined
+}
+
 /** Reading. Methods may run in parallel. Errors are SluiceErrors with `where.url`. Retries of single requests happen inside, within `retryForMs`. */
 export interface Store {
   /**
@@ -49,7 +54,7 @@ export interface Store {
    */
   read(info: ObjectInfo, range: ByteRange, o: Abortable): AsyncIterable<Uint8Array>
   /** Objects whose key begins with the prefix, in key order, page by page. Absent where a store cannot list (http, stdin). */
-  list?(prefix: string, o: Abortable): AsyncIterable<ObjectInfo>
+  list?(prefix: string, o: Listing): AsyncIterable<ObjectInfo>
   close(): Promise<void>
 }
 

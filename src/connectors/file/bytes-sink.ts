@@ -19,6 +19,7 @@ import type { SinkRequest } from '../connector.ts'
 import type { Endpoint } from './endpoint.ts'
 import { MadeFolders } from './made-folders.ts'
 import { isPrefix, outputKey, outputUrl, requireFileName } from './output-name.ts'
+import { requireSameForm } from './same-form.ts'
 import { readUploads } from './upload-journal.ts'
 import type { UploadEntry, UploadJournal } from './upload-journal.ts'
 
@@ -97,6 +98,7 @@ class BytesSink implements Sink {
         where: { url: this.#endpoint.url },
         hint: 'end the sink in / to put each under it, or say --source-format for their rows in one',
       })
+    requireSameForm(plan, this.#endpoint, this.#request.options)
     const [first] = this.#targets.values()
     // Folders under a prefix are made as they are needed.
     if (first !== undefined && !(this.#endpoint.scheme === 'file' && isPrefix(this.#endpoint)))

@@ -9,6 +9,13 @@ export interface Match {
   readonly info: ObjectInfo
 }
 
+export interface MatchOptions extends Abortable {
+  readonly glob: boolean
+  readonly warn?: (message: string) => void
+  /** Objects are copied as they are: one that is empty is lost where it is left out. */
+  readonly asBytes?: boolean
+}
+
 const GLOB = /[*?[{]/
 
 /** Whether the key stands for several objects, should no object of exactly that name be there. */
@@ -22,11 +29,7 @@ export function isPattern(key: string, glob: boolean): boolean {
  *
  * @throws SLUICE_NOT_FOUND, SLUICE_NOTHING_MATCHES
  */
-export async function matchObjects(
-  store: Store,
-  endpoint: Endpoint,
-  o: Abortable & { glob: boolean },
-): Promise<readonly Match[]> {
+export async function matchObjects(store: Store, endpoint: Endpoint, o: MatchOptions): Promise<readonly Match[]> {
   const { key } = endpoint
   if (endpoint.scheme === 'stdio' || endpoint.scheme === 'http' || !isPattern(key, o.glob))
     return [await one(store, key, o)]
@@ -35,7 +38,14 @@ export async function matchObjects(
     if (exact !== null) return [exact]
   }
   const matches: Match[] = []
-  for await (const match of listMatches(store, endpoint, o)) if (match.info.size !== 0) matches.push(match)
+  const empty: string[] = []
+  for await (const match of listMatches(store, endpoint, o))
+    if (match.info.size === 0) empty.push(match.info.url)
+    else matches.push(match)
+  if (empty.length > 0 && o.asBytes === true)
+    o.warn?.(
+      `${empty.length === 1 ? 'an empty object is' : `${empty.length} empty objects are`} not copied: ${empty[0] ?? ''}${empty.length === 1 ? '' : ' …'} (named alone, it is)`,
+    )
   if (matches.length === 0)
     throw new SluiceError(
       'SLUICE_NOTHING_MATCHES',
@@ -50,11 +60,7 @@ export async function matchObjects(
 }
 
 /** Everything under a prefix or glob, empty objects too, as the store lists it. */
-export async function* listMatches(
-  store: Store,
-  endpoint: Endpoint,
-  o: Abortable & { glob: boolean },
-): AsyncGenerator<Match> {
+export async function* listMatches(store: Store, endpoint: Endpoint, o: MatchOptions): AsyncGenerator<Match> {
   if (store.list === undefined) throw new SluiceError('SLUICE_USAGE', `${endpoint.url} cannot be listed`)
   const { key } = endpoint
   const isGlob = o.glob && GLOB.test(key) && !key.endsWith('/')
@@ -63,7 +69,10 @@ export async function* listMatches(
   const matches = isGlob
     ? picomatch(escapeFixed(fixed) + key.slice(fixed.length), { dot: true, nonegate: true })
     : () => true
-  for await (const info of store.list(fixed, o)) {
+  const onLeftOut = (left: string): void => {
+    if (matches(left)) o.warn?.(`${left} is left out: it is a link to nothing, or no file`)
+  }
+  for await (const info of store.list(fixed, { ...o, onLeftOut })) {
     if (info.key.endsWith('/') || !matches(info.key)) continue
     yield { name: info.key.slice(base.length), info }
   }

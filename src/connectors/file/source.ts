@@ -78,10 +78,11 @@ async function parquetMatches(
   const many = endpoint.scheme !== 'http' && endpoint.scheme !== 'stdio' && isPattern(endpoint.key, glob !== false)
   if (!many && !isParquet(endpoint.key)) return null
   if (many && sourceFormat !== undefined && sourceFormat !== 'parquet') return null
-  const found = await matchObjects(store, endpoint, { signal: request.signal, glob: glob !== false })
-  if (!found.some(({ info }) => isParquet(endpoint.scheme === 'http' ? endpoint.key : info.key))) return null
   const { signal, reporter } = request
-  const matches = await withoutLists(found, { signal, store, warn: (message) => reporter.warn(message) })
+  const warn = (message: string): void => reporter.warn(message)
+  const found = await matchObjects(store, endpoint, { signal, glob: glob !== false, warn })
+  if (!found.some(({ info }) => isParquet(endpoint.scheme === 'http' ? endpoint.key : info.key))) return null
+  const matches = await withoutLists(found, { signal, store, warn })
   const keyOf = ({ info }: Match): string => (endpoint.scheme === 'http' ? endpoint.key : info.key)
   const other = matches.find((match) => !isParquet(keyOf(match)))
   if (other === undefined) return matches
@@ -160,9 +161,11 @@ class FileSource implements Source {
   /** As bytes, all is copied; of rows, what holds some is read. */
   async #match({ signal }: Abortable): Promise<readonly Match[]> {
     const { options, raw, reporter } = this.#request
-    const found = await matchObjects(this.#store, this.#endpoint, { signal, glob: options.glob !== false })
+    const warn = (message: string): void => reporter.warn(message)
+    const how = { signal, glob: options.glob !== false, warn, asBytes: raw === true }
+    const found = await matchObjects(this.#store, this.#endpoint, how)
     if (raw === true) return found
-    return withoutLists(found, { signal, store: this.#store, warn: (message) => reporter.warn(message) })
+    return withoutLists(found, { signal, store: this.#store, warn })
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {

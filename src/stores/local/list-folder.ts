@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { type BigIntStats, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { SluiceError } from '../../core/errors.ts'
-import type { Abortable, ObjectInfo } from '../../core/ports.ts'
+import type { Listing, ObjectInfo } from '../../core/ports.ts'
 import { localErrorCode, translateLocalError } from './local-error.ts'
 import { infoOf } from './local-info.ts'
 import { isTemporaryName } from './temporary-name.ts'
 
-export interface ListOptions extends Abortable {
+export interface ListOptions extends Listing {
   /** Whether a folder (its path, ending in `/`) is worth entering; all are where this is missing. */
   readonly enter?: ((folder: string) => boolean) | undefined
 }
@@ -24,8 +24,8 @@ const STATS_AT_ONCE = 32
 
 /**
  * Regular files whose path begins with the prefix, whatever the depth, in the order of their bytes (S3's order). Links are followed;
- * a link to a folder that is being walked already (a circle), a link to nothing, FIFOs, devices, sockets and unfinished outputs of our own
- * are left out. Holds the names of one folder and of those above it.
+ * a link to a folder that is being walked already (a circle) and unfinished outputs of our own are left out; so are links to nothing, FIFOs,
+ * devices and sockets, which `onLeftOut` is told. Holds the names of one folder and of those above it.
  *
  * @throws SLUICE_ACCESS_DENIED for a folder that may not be read, SLUICE_LOCAL_IO for a name that is not UTF-8
  */
@@ -64,16 +64,20 @@ async function entriesOf(folder: string, { prefix, o }: Walk): Promise<readonly 
     throw translateLocalError(error, folder)
   })
   const wanted = dirents
-    .map((dirent) => nameOf(dirent, folder))
-    .filter((name) => {
+    .map((dirent) => ({ name: nameOf(dirent, folder), plain: dirent.isFile() || dirent.isDirectory() }))
+    .filter(({ name }) => {
       const path = folder + name
       return !isTemporaryName(name) && (path.startsWith(prefix) || prefix.startsWith(`${path}/`))
     })
   const entries: Entry[] = []
   for (let at = 0; at < wanted.length; at += STATS_AT_ONCE) {
     o.signal.throwIfAborted()
-    for (const entry of await Promise.all(wanted.slice(at, at + STATS_AT_ONCE).map((name) => entryOf(folder + name)))) {
+    const some = wanted.slice(at, at + STATS_AT_ONCE)
+    const found = await Promise.all(some.map(({ name }) => entryOf(folder + name)))
+    for (const [i, entry] of found.entries()) {
       if (entry !== null) entries.push(entry)
+      // A plain one that is not there any more was taken away meanwhile.
+      else if (some[i]?.plain === false) o.onLeftOut?.(folder + some[i].name)
     }
   }
   return entries.sort((a, b) => Buffer.compare(a.sortKey, b.sortKey))
