@@ -48,6 +48,7 @@ class ParquetSource implements Source {
   readonly #matches: readonly Match[]
   readonly #open = new Map<string, Promise<ParquetReader>>()
   #bytesRead = 0
+  #told = false
 
   constructor(request: EndpointRequest, where: { store: Store; endpoint: Endpoint; matches: readonly Match[] }) {
     this.#request = request
@@ -61,7 +62,22 @@ class ParquetSource implements Source {
     const [first] = this.#matches
     if (first === undefined) throw new SluiceError('SLUICE_NOTHING_MATCHES', 'nothing matches')
     const { columns } = await this.#reader(first, o)
+    this.#tellOfFolders(columns.map(({ name }) => name))
     return { columns, named: true, typed: true }
+  }
+
+  /** Once: `year=2020/` stands for a column that writers leave out of the files (Hive, Spark, Athena), and that no row has here. */
+  #tellOfFolders(columns: readonly string[]): void {
+    if (this.#told) return
+    this.#told = true
+    const folders = this.#matches.flatMap(({ name }) => name.split('/').slice(0, -1))
+    const keys = new Set(folders.map((folder) => /^([^=]+)=/.exec(folder)?.[1] ?? '').filter((key) => key !== ''))
+    const missing = [...keys].filter((key) => !columns.includes(key))
+    if (missing.length === 0) return
+    const [first = ''] = missing
+    this.#request.reporter.warn(
+      `no row has what the folders' names tell (${missing.map((key) => `${key}=…`).join(', ')}): read a folder at a time, with --set ${first}=VALUE`,
+    )
   }
 
   async plan(o: Abortable): Promise<readonly Partition[]> {

@@ -27,16 +27,26 @@ beforeAll(async () => {
   for (const name of ['a.parquet', 'b.parquet']) writeFileSync(join(folder, 'many', name), file)
   writeFileSync(join(folder, 'mixed', 'a.parquet'), file)
   writeFileSync(join(folder, 'mixed', 'b.csv'), 'n\n1\n')
+  for (const year of ['year=2020', 'year=2021']) {
+    mkdirSync(join(folder, 'hive', year, 's=x'), { recursive: true })
+    writeFileSync(join(folder, 'hive', year, 's=x', 'part-0.parquet'), file)
+    writeFileSync(join(folder, 'hive', year, 's=x', '.part-0.parquet.crc'), 'crc')
+  }
+  for (const name of ['_SUCCESS', '_metadata', '_common_metadata', '_committed_12'])
+    writeFileSync(join(folder, 'hive', name), 'PAR1PAR1')
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function open(name: string, o: { options?: CopyOptions; raw?: boolean } = {}): Promise<Source> {
+function open(
+  name: string,
+  o: { options?: CopyOptions; raw?: boolean; warn?: (message: string) => void } = {},
+): Promise<Source> {
   const nothing = (): void => undefined
   return createFileSource({
     url: name === '-' ? '-' : join(folder, name),
     options: o.options ?? {},
     env: {},
-    reporter: { warn: nothing, retried: nothing },
+    reporter: { warn: o.warn ?? nothing, retried: nothing },
     signal: AbortSignal.timeout(20_000),
     retryForMs: 1000,
     spoolDir: folder,
@@ -122,6 +132,23 @@ describe('Parquet files as a source', () => {
       code: 'SLUICE_PARQUET',
       where: { url: expect.stringContaining('cut.parquet') as unknown },
     })
+    await source.close()
+  })
+})
+
+describe('a folder as Spark and Hive write it', () => {
+  it('is read without what stands beside its files, and what its names tell is told to be missing', async () => {
+    const warnings: string[] = []
+    const source = await open('hive/', { warn: (message) => warnings.push(message) })
+    const partitions = await source.plan({ signal })
+    expect(partitions.map(({ id }) => id)).toEqual(
+      ['year=2020', 'year=2021'].flatMap((year) => [0, 1].map((group) => `${year}/s=x/part-0.parquet#${group}`)),
+    )
+    for (let i = 0; i < 2; i += 1) await source.describe({ signal })
+    expect(warnings).toEqual([
+      'passed over, for they tell of files and hold no rows: _SUCCESS, _committed_12, _common_metadata, _metadata, year=2020/s=x/.part-0.parquet.crc and 1 more',
+      "no row has what the folders' names tell (year=…): read a folder at a time, with --set year=VALUE",
+    ])
     await source.close()
   })
 })
