@@ -68,3 +68,14 @@ it('verify takes json for the same whatever its line ends are, which JSON Lines 
     expect((await verify(table, file, o)).same, change).toBe(false)
   }
 })
+
+it('verify needs no more than a temporary table, where transactions are read-only unless they say otherwise', async () => {
+  const file = place.file('one.csv', 'id,name\n1,Ada\n')
+  await place.sql(`DROP TABLE IF EXISTS t CASCADE; CREATE TABLE t (id int, name text); INSERT INTO t VALUES (1, 'Ada')`)
+  await place.sql(
+    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`,
+  )
+  const o = { options: {}, env: {}, stateDir: join(place.folder, 's') }
+  expect((await verify(`${place.db.url}?table=t`, file, o)).same).toBe(true)
+  expect((await verify(file, `${place.db.url}?table=t`, o)).same).toBe(true)
+})

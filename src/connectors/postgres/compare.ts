@@ -118,8 +118,9 @@ async function comparedSide(
   const table = query === undefined && target.table !== null ? await describeTable(connection, target.table) : null
   const sql = onlyStatement(query ?? 'SELECT')
   const from = table === null ? `(${sql}\n) AS sluice_query` : quoteTable(table)
+  // Roles that only read may have default_transaction_read_only; a temporary table is theirs all the same.
+  await connection.begin(['BEGIN READ WRITE'])
   await connection.query(`CREATE TEMPORARY TABLE ${what.twin} AS SELECT * FROM ${from} WITH NO DATA`)
-  await connection.begin(['BEGIN READ ONLY'])
   const hidden = await hiddenPlace(connection, { table, sql })
   await connection.query('COMMIT')
   if (table !== null && !unloaded) return { from, table, hidden }

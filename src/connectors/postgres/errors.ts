@@ -53,6 +53,10 @@ const BY_STATE: Readonly<Record<string, Meaning>> = {
   '40002': { code: 'SLUICE_CONSTRAINT' },
   '428C9': { code: 'SLUICE_COLUMN_GENERATED' },
   '42501': { code: 'SLUICE_ACCESS_DENIED' },
+  '42701': {
+    code: 'SLUICE_SQL',
+    hint: "a column's name comes twice, or is one that PostgreSQL keeps for itself (ctid, xmin …): use --rename",
+  },
   '42703': { code: 'SLUICE_COLUMN_MISSING' },
   '42704': { code: 'SLUICE_NOT_FOUND', hint: 'no type, role or setting has this name: check its spelling' },
   '42710': { code: 'SLUICE_EXISTS' },
@@ -181,7 +185,14 @@ export const STANDBY_HINT =
   'the standby had to replay changes: raise max_standby_streaming_delay, set hot_standby_feedback, or read from the primary'
 
 /** What a state means where sluice only reads, and what to do about it. By whole SQLSTATE, then by class. */
+const NO_TEXT: Meaning = {
+  code: 'SLUICE_ENCODING',
+  hint: "the table holds bytes that are no text in UTF-8, as a database in SQL_ASCII may: read such a column by a query that says what they are, convert_from(convert(convert_to(x, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'UTF8')",
+}
+
 const BY_STATE_READING: Readonly<Record<string, Meaning>> = {
+  '22021': NO_TEXT,
+  '22P05': NO_TEXT,
   '25006': {
     code: 'SLUICE_USAGE',
     hint: 'sluice reads in a transaction that is read-only: leave out what writes, as nextval() and functions that change tables',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../../../src/core/errors.ts'
-import { sqlState, translatePgError } from '../../../../src/connectors/postgres/errors.ts'
+import { sqlState, translatePgError, whileReading } from '../../../../src/connectors/postgres/errors.ts'
 
 const server = (code: string, fields: object = {}) =>
   Object.assign(new Error('Meldung des Servers'), { code, severity: 'FEHLER', ...fields })
@@ -56,5 +56,16 @@ describe('translatePgError', () => {
   it('leaves a SluiceError alone', () => {
     const error = new SluiceError('SLUICE_USAGE', 'x')
     expect(translate(error)).toBe(error)
+  })
+})
+
+describe('whileReading', () => {
+  it("blames a table's own bytes, which are no UTF-8, and says how to read them", () => {
+    for (const state of ['22021', '22P05']) {
+      const error = whileReading(server(state), 'reading t')
+      expect(error).toMatchObject({ code: 'SLUICE_ENCODING', message: expect.stringContaining('reading t') as unknown })
+      expect(error.hint).toContain('convert_from')
+    }
+    expect(whileReading(server('22012'), 'the query')).toMatchObject({ code: 'SLUICE_SQL' })
   })
 })
