@@ -106,6 +106,14 @@ describe.each(['postgres15', 'postgres18'] as const)('mapping into %s', (server)
     expect(result.error?.hint).toContain(flags)
   })
 
+  it('a name that PostgreSQL has cut is told of', async () => {
+    const { result } = await place.text(`id,${'n'.repeat(70)}\n1,a\n`, `id int, ${'n'.repeat(63)} text`)
+    expect(result).toMatchObject(failed('SLUICE_COLUMN_MISSING'))
+    expect(result.error?.hint).toBe(
+      `PostgreSQL has cut the name at 63 bytes: --rename ${'n'.repeat(70)}=${'n'.repeat(63)}`,
+    )
+  })
+
   it('--type binary, base64 and hex; a value that is none is named', async () => {
     const ddl = 'id int, v bytea'
     const base64 = await place.text('id,v\n1,AAEC/w==\n2,\n3,""\n', ddl, { type: ['v=binary'] })

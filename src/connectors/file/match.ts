@@ -13,7 +13,7 @@ export interface MatchOptions extends Abortable {
   readonly glob: boolean
   readonly warn?: (message: string) => void
   /** Objects are copied as they are: one that is empty is lost where it is left out. */
-  readonly asBytes?: boolean
+  readonly asBytes?: boolean | undefined
 }
 
 const GLOB = /[*?[{]/

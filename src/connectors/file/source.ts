@@ -23,8 +23,9 @@ import { endpointName, openStore, parseEndpoint } from './endpoint.ts'
 import { SOURCE_FORMATS_HINT, compressionByName, formatOfName, openReader } from './file-format.ts'
 import { jsonKind } from './json-kind.ts'
 import { FOREIGN_BYTES, refuseForeign } from './foreign-content.ts'
-import { isPattern, matchObjects } from './match.ts'
+import { matchObjects } from './match.ts'
 import type { Match } from './match.ts'
+import { parquetMatches } from './parquet-matches.ts'
 import { infoToJson, stateOf } from './partition-state.ts'
 import { Spool } from './spool.ts'
 import { holdsArchive, openEntry, readsByRanges } from './zip-entry.ts'
@@ -65,30 +66,6 @@ export async function createFileSource(request: EndpointRequest): Promise<Source
     await store.close()
     throw error
   }
-}
-
-/** The objects, where they are Parquet: then rows are read by ranges, row group by row group. Null where they are not. */
-async function parquetMatches(
-  request: EndpointRequest,
-  { store, endpoint }: { store: Store; endpoint: ReturnType<typeof parseEndpoint> },
-): Promise<readonly Match[] | null> {
-  const { sourceFormat, glob } = request.options
-  const isParquet = (key: string): boolean =>
-    (sourceFormat ?? formatOfName(endpointName({ ...endpoint, key }))) === 'parquet'
-  const many = endpoint.scheme !== 'http' && endpoint.scheme !== 'stdio' && isPattern(endpoint.key, glob !== false)
-  if (!many && !isParquet(endpoint.key)) return null
-  if (many && sourceFormat !== undefined && sourceFormat !== 'parquet') return null
-  const { signal, reporter } = request
-  const warn = (message: string): void => reporter.warn(message)
-  const found = await matchObjects(store, endpoint, { signal, glob: glob !== false, warn })
-  if (!found.some(({ info }) => isParquet(endpoint.scheme === 'http' ? endpoint.key : info.key))) return null
-  const matches = await withoutLists(found, { signal, store, warn })
-  const keyOf = ({ info }: Match): string => (endpoint.scheme === 'http' ? endpoint.key : info.key)
-  const other = matches.find((match) => !isParquet(keyOf(match)))
-  if (other === undefined) return matches
-  throw new SluiceError('SLUICE_USAGE', `${other.info.url} is no Parquet, as other files here are`, {
-    hint: 'choose one kind by a glob, as in s3://bucket/prefix/*.parquet',
-  })
 }
 
 /** All bytes that a URL names, decompressed, one object after the other. */
@@ -161,11 +138,13 @@ class FileSource implements Source {
   /** As bytes, all is copied; of rows, what holds some is read. */
   async #match({ signal }: Abortable): Promise<readonly Match[]> {
     const { options, raw, reporter } = this.#request
-    const warn = (message: string): void => reporter.warn(message)
-    const how = { signal, glob: options.glob !== false, warn, asBytes: raw === true }
-    const found = await matchObjects(this.#store, this.#endpoint, how)
-    if (raw === true) return found
-    return withoutLists(found, { signal, store: this.#store, warn })
+    const how = { signal, store: this.#store, warn: (message: string) => reporter.warn(message) }
+    const found = await matchObjects(this.#store, this.#endpoint, {
+      ...how,
+      glob: options.glob !== false,
+      asBytes: raw,
+    })
+    return raw === true ? found : withoutLists(found, how)
   }
 
   async *read(partition: Partition, o: SourceReadOptions): AsyncGenerator<Batch> {

@@ -88,14 +88,26 @@ function matchByName(names: readonly string[], table: TableDescription): readonl
 function missingHint(names: readonly string[], missing: readonly string[], table: TableDescription): string {
   const delimiter = delimiterHint(names)
   if (delimiter !== null) return delimiter
+  const own = table.columns.map((column) => column.name)
+  const cut = cutName(missing, own)
+  if (cut !== null) return cut
   if (missing.length === names.length)
     return 'if CSV has no names in its first line, say --no-header; else --by-position, --rename or --select'
-  const own = table.columns.map((column) => column.name)
   const likely = nearest(missing[0] ?? '', own)
   const kept = names.filter((name) => !missing.includes(name))
   return likely === null || names.includes(likely)
     ? leaveOut(kept)
     : `${shellQuote(['--rename', `${missing[0] ?? ''}=${likely}`])}, or ${leaveOut(kept)}`
+}
+
+/** PostgreSQL cuts names at 63 bytes when a table is made, and COPY would not know the whole ones. */
+function cutName(missing: readonly string[], own: readonly string[]): string | null {
+  for (const name of missing) {
+    const cut = own.find((column) => Buffer.byteLength(column) >= 60 && name.startsWith(column))
+    if (cut !== undefined)
+      return `PostgreSQL has cut the name at 63 bytes: ${shellQuote(['--rename', `${name}=${cut}`])}`
+  }
+  return null
 }
 
 /** What a lone column's name may have between its parts, as `--delimiter` takes it. */
