@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import { SluiceError } from '../core/errors.ts'
+import { ERROR_RULES, type ErrorCode, SluiceError } from '../core/errors.ts'
+import type { ReportedError } from '../core/job.ts'
 import type { Environment } from '../core/options.ts'
 
 /** A command's JSON is a few KiB; one of thousands of partitions still fits. */
@@ -43,7 +44,12 @@ export async function startDevProcess(
   // A process group of its own: Ctrl-C ends the commands that use the services before the services.
   const child = spawn(process.execPath, [scriptPath(), 'dev', '--json', '-q'], {
     detached: true,
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  // What keeps it from starting is told by us; a crash, and what comes later, by itself.
+  let told = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (told.length < MOST_OUTPUT_BYTES) told += text
   })
   // Not `close`: it never comes where the output was left unread and the channel was closed by us.
   const closed = once(child, 'exit')
@@ -55,9 +61,22 @@ export async function startDevProcess(
   const line = await Promise.race([firstLine(child.stdout ?? Readable.from([])), closed.then(() => null)])
   signal.throwIfAborted()
   if (line === null)
-    throw new SluiceError('SLUICE_LOCAL_IO', 'the embedded services did not start', { hint: 'see the error above' })
-  const { env } = parse(line, ['dev']) as { env: Record<string, string> }
-  return { env, stop }
+    throw new SluiceError('SLUICE_LOCAL_IO', `the embedded services did not start:\n${told.trim()}`, { hint: '' })
+  const answer = parse(line, ['dev']) as { env?: Record<string, string>; error?: ReportedError }
+  if (answer.env === undefined) {
+    await stop()
+    throw startError(answer.error)
+  }
+  process.stderr.write(told)
+  child.stderr?.removeAllListeners('data').pipe(process.stderr, { end: false })
+  return { env: answer.env, stop }
+}
+
+/** The error that `dev` reported, as our own. */
+function startError(error: ReportedError | undefined): SluiceError {
+  const code =
+    error !== undefined && Object.hasOwn(ERROR_RULES, error.code) ? (error.code as ErrorCode) : 'SLUICE_INTERNAL'
+  return new SluiceError(code, error?.message ?? 'the embedded services did not start', { hint: error?.hint })
 }
 
 async function firstLine(stream: NodeJS.ReadableStream): Promise<string | null> {

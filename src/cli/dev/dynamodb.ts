@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { missingPackage, type StartedService } from './embedded.ts'
+import { missingPackages, type StartedService } from './embedded.ts'
 
 /** dynalite takes any key pair; the one that s3rver takes, so that both find what they want in one environment. */
 const KEY = 'S3RVER'
@@ -46,6 +46,6 @@ function loadDynalite(): Dynalite {
   try {
     return createRequire(import.meta.url)('dynalite') as Dynalite
   } catch (error) {
-    throw missingPackage('dynalite', '4.0.0', error)
+    throw missingPackages(['dynalite'], error)
   }
 }

