@@ -17,6 +17,9 @@ type Rule = readonly [code: ErrorCode, message: string, hint?: string]
 
 const SKEW_HINT = 'the clock of this machine is wrong by more than 15 minutes: set it (timedatectl, ntpd)'
 const KEY_HINT = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile'
+const REGION_HINT = 'check --region (aws s3api get-bucket-location tells it) and --s3-endpoint'
+const ELSEWHERE: Rule = ['SLUICE_USAGE', 'the bucket lies in another region, or behind another endpoint', REGION_HINT]
+const KMS_HINT = 'the key that encrypts the object must be enabled, and allow kms:Decrypt and kms:GenerateDataKey'
 const RENEW_HINT = 'sign in again or renew the session token, then resume'
 
 /** S3's error codes (Amazon S3 API Reference, "Error responses"); what is missing here goes by its status. */
@@ -76,6 +79,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   InsufficientCapacity: ['SLUICE_DISK_FULL', 'the store is full', 'free space in the store, then resume'],
   XMinioStorageFull: ['SLUICE_DISK_FULL', 'the store is full', 'free space in the store, then resume'],
   QuotaExceeded: ['SLUICE_DISK_FULL', 'the quota of the bucket is used up', 'free space in the store, then resume'],
+  PermanentRedirect: ELSEWHERE,
+  TemporaryRedirect: ELSEWHERE,
+  Redirect: ELSEWHERE,
+  AuthorizationHeaderMalformed: ELSEWHERE,
+  IllegalLocationConstraintException: ELSEWHERE,
   NotImplemented: ['SLUICE_PROTOCOL', 'the store does not know this operation'],
 }
 
@@ -125,8 +133,12 @@ function conditionFailed(refusal: S3Refusal, body: S3ErrorBody | null): Rule | n
 function ruleOf(status: number, body: S3ErrorBody | null, purpose: 'read' | 'write'): Rule {
   const known = body === null ? undefined : RULES[body.code]
   if (known !== undefined) return known
+  // KMS.DisabledException, KMS.NotFoundException, KMS.KMSInvalidStateException …
+  if (body?.code.startsWith('KMS.') === true)
+    return ['SLUICE_ACCESS_DENIED', `the KMS key cannot be used: ${body.message.slice(0, 200)}`, KMS_HINT]
   const said = body === null || body.message === '' ? '' : `: ${body.message.slice(0, 200)}`
   if (status === 404) return ['SLUICE_NOT_FOUND', 'the object or the bucket does not exist']
+  if (status === 301 || status === 302 || status === 307) return ELSEWHERE
   if (status === 401) return ['SLUICE_CREDENTIALS', 'the store wants credentials', KEY_HINT]
   if (status === 403) return ['SLUICE_ACCESS_DENIED', `access denied${said}`]
   if (status === 408) return ['SLUICE_NETWORK', 'the store waited too long for our bytes']

@@ -19,6 +19,10 @@ describe('toS3Error', () => {
     [404, 'NoSuchKey', 'SLUICE_NOT_FOUND'],
     [404, 'NoSuchBucket', 'SLUICE_NOT_FOUND'],
     [404, '', 'SLUICE_NOT_FOUND'],
+    [400, 'KMS.DisabledException', 'SLUICE_ACCESS_DENIED'],
+    [301, 'PermanentRedirect', 'SLUICE_USAGE'],
+    [301, '', 'SLUICE_USAGE'],
+    [400, 'AuthorizationHeaderMalformed', 'SLUICE_USAGE'],
     [403, 'AccessDenied', 'SLUICE_ACCESS_DENIED'],
     [403, '', 'SLUICE_ACCESS_DENIED'],
     [403, 'InvalidAccessKeyId', 'SLUICE_CREDENTIALS'],
@@ -58,6 +62,8 @@ describe('toS3Error', () => {
     expect(refusal(404, 'NoSuchBucket').message).toBe('the bucket does not exist (NoSuchBucket, request R7)')
     expect(refusal(404, 'NoSuchKey').message).toContain('object')
     expect(refusal(403, 'RequestTimeTooSkewed').hint).toContain('clock')
+    expect(refusal(400, 'KMS.NotFoundException').hint).toContain('kms:Decrypt')
+    expect(refusal(307, '').hint).toContain('--region')
   })
 
   it('passes Retry-After on', () => {
