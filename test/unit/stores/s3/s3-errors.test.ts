@@ -43,7 +43,7 @@ describe('toS3Error', () => {
     [416, 'InvalidRange', 'SLUICE_SOURCE_CHANGED'],
     [501, 'NotImplemented', 'SLUICE_PROTOCOL'],
     [400, 'SomethingNew', 'SLUICE_PROTOCOL'],
-    [302, '', 'SLUICE_PROTOCOL'],
+    [302, '', 'SLUICE_USAGE'],
   ])('%i %s is %s', (status, code, wanted) => {
     const error = refusal(status, code)
     expect(error.code).toBe(wanted)

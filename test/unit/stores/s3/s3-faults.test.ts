@@ -213,7 +213,7 @@ describe('reading from a store that misbehaves', () => {
     const { store, asked } = await facing(
       (_, response) => void response.writeHead(307, { location: 'http://localhost:1/b12/k' }).end(),
     )
-    expect((await failure(store.head('b12/k', o))).code).toBe('SLUICE_PROTOCOL')
+    expect((await failure(store.head('b12/k', o))).code).toBe('SLUICE_USAGE')
     expect(asked.length).toBeLessThanOrEqual(2)
   })
 
