@@ -3,14 +3,15 @@ import type { JobView } from '../engine/job-folder.ts'
 import { earlierRuns, resumeCommand } from './job-session.ts'
 import type { JobDetail, JobSummary } from './requests.ts'
 
-/** All jobs of a state folder, oldest first. @throws SLUICE_STATE */
+/** All jobs of a state folder, latest first. @throws SLUICE_STATE */
 export async function jobs(stateDir: string): Promise<JobSummary[]> {
   const summaries: JobSummary[] = []
   for (const id of await listJobIds(stateDir)) {
     const view = await viewJob(stateDir, id).catch(() => null)
     if (view !== null) summaries.push(summary(view))
   }
-  return summaries
+  // By time, not by id: ids may be the user's own.
+  return summaries.toSorted((a, b) => (a.startedAt < b.startedAt ? 1 : a.startedAt > b.startedAt ? -1 : 0))
 }
 
 /** One job, with its partitions and runs. @throws SLUICE_JOB_UNKNOWN, SLUICE_STATE */

@@ -50,16 +50,18 @@ export function renderJob(job: JobDetail, style: Style): string {
 }
 
 function renderPartitions(job: JobDetail): string[] {
-  const rows = job.partitions
-    .slice(0, MOST_PARTITIONS)
-    .map(({ url, rows, bytes, done }) => [
-      url,
-      rows === null ? '' : formatCount(rows),
-      bytes === null ? '' : formatBytes(bytes),
-      done ? 'yes' : 'no',
-    ])
+  const shown = job.partitions.slice(0, MOST_PARTITIONS)
+  // Rows are known of some kinds only: a column of nothing says nothing.
+  const counted = shown.some(({ rows }) => rows !== null)
+  const rows = shown.map(({ url, rows: count, bytes, done }) => [
+    url,
+    ...(counted ? [count === null ? '' : formatCount(count)] : []),
+    bytes === null ? '' : formatBytes(bytes),
+    done ? 'yes' : 'no',
+  ])
+  const titles = ['url', ...(counted ? ['rows'] : []), 'size', 'done']
   const table = renderTable(
-    [{ title: 'url' }, { title: 'rows', right: true }, { title: 'size', right: true }, { title: 'done' }],
+    titles.map((title) => ({ title, right: title === 'rows' || title === 'size' })),
     rows,
     100,
   )

@@ -203,7 +203,7 @@ describe('jobs and show', () => {
       'j1  unfinished',
       '{"concurrency":2}',
       '2026-12-02 14:15:00Z',
-      'a.csv        4.0 KiB  no',
+      'a.csv  4.0 KiB  no',
       'resume with: sluice resume j1',
     ]) {
       expect(text).toContain(part)
