@@ -118,17 +118,17 @@ interface BarLook {
 export function renderBar(progress: Progress, pace: Pace, look: BarLook): string {
   const pieces = barPieces(progress, pace)
   const done = fractionOf(progress)
-  const bar =
-    done === null
-      ? []
-      : [
-          '█'.repeat(Math.round(done * BAR_CELLS)).padEnd(BAR_CELLS, '░'),
-          `${String(Math.floor(done * 100)).padStart(3)}%`,
-        ]
   const phase = look.phase === 'copying' ? [] : [look.phase]
   const room = Math.max(10, look.width - 1)
+  const barOf = (cells: number): string[] =>
+    done === null
+      ? []
+      : ['█'.repeat(Math.round(done * cells)).padEnd(cells, '░'), `${String(Math.floor(done * 100)).padStart(3)}%`]
+  let bar = barOf(BAR_CELLS)
   let shown = pieces.length
   const line = (): string => [...phase, ...bar, ...pieces.slice(0, shown)].join('  ')
+  // Half a bar says as much; what is left out says nothing.
+  if (line().length > room) bar = barOf(BAR_CELLS / 2)
   while (shown > 0 && line().length > room) shown -= 1
   const plain = line()
   if (plain.length > room) return plain.slice(0, room)

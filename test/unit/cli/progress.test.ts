@@ -62,6 +62,11 @@ describe('renderBar', () => {
     }
   })
 
+  it('tells the time left on a terminal of 80 columns: the bar is shortened first', () => {
+    const line = renderBar(progress({ rowsWritten: 832_000 }), pace, { phase: 'copying', width: 80, style })
+    expect(line).toMatch(/^███░{7} {3}25% {2}832k rows {2}50\.0 MiB of 200\.0 MiB {2}\S+ MiB\/s {2}\S+ left/)
+  })
+
   it('has no bar where the total is unknown, and none past the end', () => {
     expect(renderBar(progress({ bytesTotal: null }), pace, { phase: 'copying', width: 120, style })).toMatch(
       /^1\.3M rows {2}50\.0 MiB {2}/,
