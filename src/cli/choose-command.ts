@@ -26,6 +26,8 @@ export function commandNamed(name: string): CommandSpec {
     })
   }
   const built = COMMANDS.flatMap((command) => [command.name, ...(command.alias === undefined ? [] : [command.alias])])
+  if (name === 'version')
+    throw new SluiceError('SLUICE_USAGE', 'unknown command version; did you mean --version?', { hint: HINT })
   const meant = nearest(name, [...built, ...Object.keys(NOT_YET_COMMANDS)])
   throw new SluiceError('SLUICE_USAGE', `unknown command ${name}${meant === null ? '' : `; did you mean ${meant}?`}`, {
     hint: HINT,

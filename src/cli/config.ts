@@ -90,6 +90,11 @@ function parseJson(path: string): object {
 }
 
 function unknownKey(path: string, key: string): SluiceError {
+  const typed = FLAGS.find((flag) => flag.key === key)
+  if (typed !== undefined)
+    return new SluiceError('SLUICE_USAGE', `${path}: ${key} is no setting: --${typed.name} is typed each time`, {
+      hint: 'take it out of the file',
+    })
   const meant = nearest(key, [...new Set(FLAGS.filter((flag) => flag.configurable).map((flag) => flag.key))])
   const guess = meant === null ? '' : `; did you mean ${meant}?`
   return new SluiceError('SLUICE_USAGE', `${path}: unknown key ${key}${guess}`, {

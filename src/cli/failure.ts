@@ -1,4 +1,4 @@
-import { toSluiceError } from '../core/errors.ts'
+import { SluiceError, toSluiceError } from '../core/errors.ts'
 import { createScreen, type OwnSettings } from './context.ts'
 import { errorExitCode } from './exit-code.ts'
 import type { Interruption } from './interruption.ts'
@@ -18,7 +18,7 @@ interface Circumstances {
  * on standard error where SINK is `-`; with `-v` the stack follows.
  */
 export function reportFailure(thrown: unknown, { words, operands, own, interruption }: Circumstances): number {
-  const error = toSluiceError(thrown)
+  const error = withoutJob(toSluiceError(thrown))
   const code = errorExitCode(error, interruption.received)
   if (interruption.brokenPipe) return code
   const { screen, style } = createScreen(own, process.env)
@@ -31,6 +31,13 @@ export function reportFailure(thrown: unknown, { words, operands, own, interrupt
     else process.stdout.write(`${line}\n`)
   }
   return code
+}
+
+/** There is no job to go on with. */
+function withoutJob(error: SluiceError): SluiceError {
+  return error.code === 'SLUICE_INTERRUPTED'
+    ? new SluiceError(error.code, error.message, { hint: '', cause: error.cause })
+    : error
 }
 
 function stackOf(thrown: unknown): string {

@@ -78,7 +78,9 @@ function createContext(
   rest: Pick<CommandContext, 'version' | 'interruption'>,
 ): CommandContext {
   const { env } = process
-  const settings = mergeSettings(spec, parsed.values, { cwd: process.cwd(), env })
+  // Help is there where a config file is broken, too.
+  const settings =
+    spec.name === 'help' ? parsed.values : mergeSettings(spec, parsed.values, { cwd: process.cwd(), env })
   const { options: given, own } = splitSettings(spec, settings)
   const options = withQueryFile(given, own)
   const { screen, style, outStyle } = createScreen(own, env)

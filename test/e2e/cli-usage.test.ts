@@ -1,8 +1,9 @@
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cli } from './cli-process.ts'
+import { cli, ended, startCli } from './cli-process.ts'
 
 let folder = ''
 beforeEach(() => {
@@ -16,6 +17,7 @@ const sluice = (...words: string[]) => cli(words, { cwd: folder, env: { XDG_STAT
 
 describe('usage errors', () => {
   it.each<[string, string[], string]>([
+    ['version as a command', ['version'], 'error: unknown command version; did you mean --version?  [SLUICE_USAGE]'],
     ['unknown command', ['cpoy'], 'error: unknown command cpoy; did you mean copy?  [SLUICE_USAGE]'],
     ['flag before the command', ['--quiet', 'copy'], 'error: --quiet comes before a command  [SLUICE_USAGE]'],
     [
@@ -138,6 +140,19 @@ describe('with SINK -', () => {
   )
 })
 
+it('a command without a job that a signal stops tells of no resume', async () => {
+  const child = startCli(['cat', '-', '--as', 'jsonl', '--source-format', 'csv'], { cwd: folder, stdin: 'open' })
+  child.stdin.write('id\n'.repeat(100_000))
+  const end = ended(child)
+  await once(child.stdout, 'data')
+  child.kill('SIGTERM')
+  const { code, stderr } = await end
+  child.stdin.destroy()
+  expect(code).toBe(143)
+  expect(stderr).toContain('[SLUICE_INTERRUPTED]')
+  expect(stderr).not.toContain('resume')
+})
+
 describe('config file', () => {
   it('is read in the folder, and a wrong key names the right one', async () => {
     writeFileSync(join(folder, 'sluice.config.json'), JSON.stringify({ ifExist: 'skip' }))
@@ -145,6 +160,13 @@ describe('config file', () => {
     expect(code).toBe(2)
     expect(stderr).toContain('unknown key ifExist; did you mean ifExists?')
     expect(existsSync(join(folder, 'out.csv'))).toBe(false)
+  })
+
+  it('that is broken does not keep help away', async () => {
+    writeFileSync(join(folder, 'sluice.config.json'), '{')
+    expect(await sluice('help')).toMatchObject({ code: 0, stderr: '' })
+    expect(await sluice('help', 'copy')).toMatchObject({ code: 0, stderr: '' })
+    expect((await sluice('jobs')).code).toBe(2)
   })
 
   it('in YAML is refused, not passed over', async () => {

@@ -40,6 +40,11 @@ const error = (run: () => unknown): SluiceError => {
 }
 
 describe('settings', () => {
+  it.each([['yes'], ['resume'], ['newJob'], ['dryRun']])('%s is no setting: it is typed each time', (key) => {
+    write('here', { [key]: true })
+    expect(error(() => settings()).message).toMatch(new RegExp(`: ${key} is no setting: --[a-z-]+ is typed each time$`))
+  })
+
   it('go by flag, environment, the folder, the user', () => {
     write('home', { region: 'user', profile: 'user', delimiter: ';', quote: "'" })
     write('here', { region: 'folder', profile: 'folder', delimiter: '|' })
