@@ -98,11 +98,16 @@ class Parser {
 
   #string(): string {
     const token = this.#token(STRING)
+    let text: string
     try {
-      return String(JSON.parse(token))
+      text = String(JSON.parse(token))
     } catch {
       throw this.#wrong()
     }
+    // As at the top of a row: no UTF-8 holds it.
+    if (token.includes('\\u') && /\p{Surrogate}/u.test(text))
+      throw new SluiceError('SLUICE_ENCODING', 'half of a surrogate pair in a string')
+    return text
   }
 
   #token(pattern: RegExp): string {

@@ -27,10 +27,11 @@ export function canonicalNumber(text: string): string {
   return `${sign === '-' ? '-' : ''}${digits}e${exponent}`
 }
 
-/** @throws SLUICE_VALUE where DynamoDB could not hold it exactly */
+/** The number as it is sent: without a plus, which not every server takes. @throws SLUICE_VALUE where DynamoDB could not hold it exactly */
 export function checkNumber(text: string): string {
-  if (!isPlain(text)) canonicalNumber(text)
-  return text
+  if (isPlain(text)) return text
+  canonicalNumber(text)
+  return text.startsWith('+') ? text.slice(1) : text
 }
 
 /** Digits, a minus before them, a point among them, too few for a limit: what nearly all numbers are. */

@@ -89,7 +89,7 @@ export function checkSet(type: 'SS' | 'NS' | 'BS', members: readonly string[]): 
     if (alike.has(own)) throw new SluiceError('SLUICE_VALUE', `the set has ${shown(member)} twice`)
     alike.add(own)
   }
-  return members
+  return type === 'NS' ? members.map(checkNumber) : members
 }
 
 type Typed = Readonly<Record<string, unknown>>

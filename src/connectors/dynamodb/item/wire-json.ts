@@ -120,8 +120,10 @@ export class CsvItemEncoder {
     const { start, end, out, slot } = o
     let { at } = o
     if (slot.way === NUMBER) {
-      if (!isPlainNumber(bytes, start, end)) this.#checkNumber(bytes.subarray(start, end), slot)
-      for (let i = start; i < end; i += 1) out[at++] = bytes[i] as number
+      const from = isPlainNumber(bytes, start, end)
+        ? start
+        : start + this.#checkNumber(bytes.subarray(start, end), slot)
+      for (let i = from; i < end; i += 1) out[at++] = bytes[i] as number
     } else {
       for (let i = start; i < end; i += 1) {
         const byte = bytes[i] as number
@@ -135,9 +137,11 @@ export class CsvItemEncoder {
     return at + 3
   }
 
-  #checkNumber(bytes: Uint8Array, { attribute }: Slot): void {
+  /** @returns how many bytes before the number are not sent */
+  #checkNumber(bytes: Uint8Array, { attribute }: Slot): number {
     try {
-      checkNumber(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+      return text.length - checkNumber(text).length
     } catch (error) {
       throw error instanceof SluiceError ? error.at({ column: attribute.name }) : error
     }

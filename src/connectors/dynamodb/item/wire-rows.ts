@@ -3,6 +3,7 @@ import { SluiceError } from '../../../core/errors.ts'
 import { shellQuote } from '../../../core/shell-quote.ts'
 import { nodeToWire, textToWire } from './attribute-text.ts'
 import { parseJson } from './json-wire.ts'
+import { checkNumber } from './number.ts'
 import type { IndexKey, KeyType } from '../table-info.ts'
 import { lackingKey, type Attribute, type AttributeKind } from './type-map.ts'
 import { badIndexKey, checkIndexKey, checkTyped, joinKeys, keyText, missingKey, nameless } from './validate.ts'
@@ -111,7 +112,14 @@ function typedToWire(text: string, kind: AttributeKind): string {
   const [type] = Object.keys(value as object)
   if (kind !== 'any' && kind !== 'json' && kind !== type)
     throw new SluiceError('SLUICE_VALUE', `a value of the type ${type ?? ''} where ${kind} is wanted`)
-  return JSON.stringify(value)
+  return JSON.stringify(value, /"\s*\+/.test(text) ? asSent : undefined)
+}
+
+/** Numbers inside of a typed value as they are sent. What is called N and is no text is an attribute of that name. */
+function asSent(name: string, value: unknown): unknown {
+  if (name === 'N' && typeof value === 'string') return checkNumber(value)
+  const isSet = name === 'NS' && Array.isArray(value)
+  return isSet ? value.map((member) => (typeof member === 'string' ? checkNumber(member) : (member as unknown))) : value
 }
 
 function keyOf(value: Value, { name, kind, key, converts }: Attribute): string {

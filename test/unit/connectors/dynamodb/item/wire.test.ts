@@ -104,3 +104,34 @@ it('refuses an attribute without a name, where a row has it', () => {
   for (const value of ['x', true, { kind: 'number', text: '1' } as const])
     expect(() => encoder.encode(['k', value])).toThrow(expect.objectContaining({ code: 'SLUICE_VALUE' }) as Error)
 })
+
+it('sends numbers without a plus, which some servers refuse, and texts with theirs', () => {
+  expect(
+    fromCsv('k,+5,+1.5e3,"[+7]"\n'.replace('[+7]', '[""+7""]'), { id: undefined, n: 'N', m: 'N', s: 'NS' }),
+  ).toEqual({
+    keys: ['k'],
+    items: [{ id: { S: 'k' }, n: { N: '5' }, m: { N: '1.5e3' }, s: { NS: ['7'] } }],
+  })
+  const own: Attribute[] = [
+    { name: 'id', kind: 'S', key: 'partition', converts: false },
+    { name: 'v', kind: 'any', key: null, converts: false },
+  ]
+  const encoder = new RowItemEncoder(own, { nulls: 'NULL', sorted: false })
+  const typed = '{"L":[{"N":"+5"},{"S":"+5"},{"NS":["+1","2"]},{"SS":["+1"]},{"M":{"N":{"S":"+1"},"NS":{"L":[]}}}]}'
+  expect(JSON.parse(`{${encoder.encode(['k', { kind: 'typed-json', text: typed }]).text}}`)).toEqual({
+    id: { S: 'k' },
+    v: { L: [{ N: '5' }, { S: '+5' }, { NS: ['1', '2'] }, { SS: ['+1'] }, { M: { N: { S: '+1' }, NS: { L: [] } } }] },
+  })
+})
+
+it.each(['{"a":"\\ud800"}', '["\\udc00x"]', '{"\\ud800":1}'])('refuses half of a surrogate pair in %s', (text) => {
+  const own: Attribute[] = [
+    { name: 'id', kind: 'S', key: 'partition', converts: false },
+    { name: 'v', kind: 'any', key: null, converts: false },
+  ]
+  const encoder = new RowItemEncoder(own, { nulls: 'NULL', sorted: false })
+  expect(() => encoder.encode(['k', { kind: 'json', text }])).toThrow(
+    expect.objectContaining({ code: 'SLUICE_ENCODING' }) as Error,
+  )
+  expect(encoder.encode(['k', { kind: 'json', text: '["\\ud83d\\ude00"]' }]).text).toContain('😀')
+})
