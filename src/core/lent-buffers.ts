@@ -1,10 +1,10 @@
 import { SluiceError } from './errors.ts'
 
 /**
- * Bytes that a pool keeps free for the next reads: as much as most jobs have in use at their busiest, so that they make no new buffers once they were.
- * What is not kept waits for a collection beside its successors (16 MiB instead took 30 MiB more in copies of 2 GB from S3 to S3).
+ * Bytes that a pool keeps free for the next reads: what jobs have in use at their busiest (16 parts of 8 MiB), so that they make no new buffers once they
+ * were. What is not kept waits for a collection beside its successors (16 MiB instead took 30 MiB more in copies of 2 GB from S3 to S3).
  */
-const MOST_FREE_BYTES = 64 * 1024 * 1024
+const MOST_FREE_BYTES = 128 * 1024 * 1024
 
 /** A buffer to read into, out of a pool. */
 export interface LentBuffer {

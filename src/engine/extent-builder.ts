@@ -10,12 +10,12 @@ export interface LoadedExtent {
 
 /**
  * Gathers batches into extents of about `targetBytes` (exactly, save the last, where `exact`: then batches are cut), and of at most `rows` rows, for
- * which batches of parsed rows are cut. A batch in columns is an extent of its own.
+ * which batches of parsed rows are cut. A function is asked anew at each batch. A batch in columns is an extent of its own.
  * An extent is given out only when it is known whether another follows, so that the last one of a partition says so.
  */
 export class ExtentBuilder {
   readonly #partition: Partition
-  readonly #targetBytes: number
+  readonly #targetBytes: () => number
   readonly #exact: boolean
   readonly #mostRows: number
   readonly #nextSequence: () => number
@@ -30,11 +30,12 @@ export class ExtentBuilder {
 
   constructor(
     partition: Partition,
-    size: { targetBytes: number; exact: boolean; rows?: number | undefined },
+    size: { targetBytes: number | (() => number); exact: boolean; rows?: number | undefined },
     from: { nextSequence: () => number; start: Position },
   ) {
     this.#partition = partition
-    this.#targetBytes = size.targetBytes
+    const { targetBytes } = size
+    this.#targetBytes = typeof targetBytes === 'number' ? () => targetBytes : targetBytes
     this.#exact = size.exact
     this.#mostRows = size.rows ?? Number.POSITIVE_INFINITY
     this.#nextSequence = from.nextSequence
@@ -54,7 +55,7 @@ export class ExtentBuilder {
       this.#bytes += byteSize(piece)
       this.#rows += rowCount(piece)
       this.#end = piece.end
-      const isFull = this.#bytes >= this.#targetBytes || this.#rows >= this.#mostRows || piece.form === 'columns'
+      const isFull = this.#bytes >= this.#targetBytes() || this.#rows >= this.#mostRows || piece.form === 'columns'
       if (isFull && piece.mayEnd) this.#full = this.#take(false)
     }
     return complete
@@ -94,14 +95,15 @@ export class ExtentBuilder {
     if (batch.form === 'rows') return this.#cutRows(batch)
     if (!this.#exact || batch.form !== 'bytes') return [batch]
     const pieces: Batch[] = []
-    let room = this.#targetBytes - this.#bytes
+    const targetBytes = this.#targetBytes()
+    let room = targetBytes - this.#bytes
     let at = 0
     while (at < batch.bytes.byteLength) {
       const bytes = batch.bytes.subarray(at, Math.min(batch.bytes.byteLength, at + room))
       const start = { ...batch.start, byte: batch.start.byte + at }
       at += bytes.byteLength
       pieces.push({ ...batch, bytes, start, end: { ...batch.end, byte: batch.start.byte + at } })
-      room = this.#targetBytes
+      room = targetBytes
     }
     return pieces
   }

@@ -25,6 +25,9 @@ const MOST_READERS = 8
 const MOST_PASSES = 10
 /** Extents that wait between readers and lanes. */
 const QUEUED_EXTENTS = 1
+/** Lanes that have extents as large as the sink likes them; bytes of an extent at least, however many there are. */
+const WHOLE_EXTENTS = 4
+const LEAST_EXTENT_BYTES = 256 * 1024
 
 export interface JobWork {
   readonly source: Source
@@ -116,6 +119,8 @@ class Run {
   readonly #signal: AbortSignal
   readonly #limiter: AdaptiveLimiter
   readonly #lanes: number
+  /** Whether the number of lanes is left to us. */
+  readonly #adapts: boolean
   readonly #extentBytes: number
   #lastProgressMs = performance.now()
 
@@ -125,9 +130,9 @@ class Run {
     this.#signal = AbortSignal.any([work.signal, this.#stop.signal])
     this.#lanes = laneCount(work.sink, work.lanes)
     // Lanes that write by turns bring no more by being more, and no throttle makes them fewer.
-    const adapts = work.lanes === 'auto' && !work.sink.lanes.ordered
-    const first = adapts ? Math.min(work.sink.lanes.first ?? FIRST_LANES, this.#lanes) : this.#lanes
-    this.#limiter = new AdaptiveLimiter({ initial: first, min: adapts ? 1 : first, max: this.#lanes })
+    this.#adapts = work.lanes === 'auto' && !work.sink.lanes.ordered
+    const first = this.#adapts ? Math.min(work.sink.lanes.first ?? FIRST_LANES, this.#lanes) : this.#lanes
+    this.#limiter = new AdaptiveLimiter({ initial: first, min: this.#adapts ? 1 : first, max: this.#lanes })
     this.#extentBytes = extentBytes(work, this.#lanes)
   }
 
@@ -172,13 +177,20 @@ class Run {
     const { source, mapping, form, sink } = this.#work
     const builder = new ExtentBuilder(
       gap.partition,
-      { targetBytes: this.#extentBytes, exact: sink.extentBytes.exact, rows: sink.extentBytes.rows },
+      { targetBytes: () => this.#targetBytes(), exact: sink.extentBytes.exact, rows: sink.extentBytes.rows },
       { nextSequence: () => this.#deal.nextSequence(gap.partition.id), start: gap.from ?? START },
     )
     const options = { form, from: gap.from, until: gap.until, signal: this.#signal }
     for await (const batch of source.read(gap.partition, options))
       for (const extent of builder.add(applyMapping(mapping, batch, gap.partition.url))) await this.#offer(extent)
     for (const extent of builder.finish(gap.last)) await this.#offer(extent)
+  }
+
+  /** More lanes than usual, where their number is left to us, have smaller extents, so that all together hold no more. */
+  #targetBytes(): number {
+    if (!this.#adapts || this.#work.sink.extentBytes.exact) return this.#extentBytes
+    const share = Math.max(LEAST_EXTENT_BYTES, Math.floor((this.#extentBytes * WHOLE_EXTENTS) / this.#limiter.limit))
+    return Math.min(this.#extentBytes, share)
   }
 
   async #offer(extent: LoadedExtent): Promise<void> {
@@ -281,7 +293,7 @@ function extentBytes(work: JobWork, lanes: number): number {
   const { target, exact } = work.sink.extentBytes
   if (exact || work.maxMemoryBytes === null) return target
   const held = Math.min(lanes, MOST_READERS, work.partitions.length) + lanes + QUEUED_EXTENTS + 1
-  return Math.max(256 * 1024, Math.min(target, Math.floor(work.maxMemoryBytes / 2 / held)))
+  return Math.max(LEAST_EXTENT_BYTES, Math.min(target, Math.floor(work.maxMemoryBytes / 2 / held)))
 }
 
 export function countMoved(receipts: readonly Receipt[]): Moved {

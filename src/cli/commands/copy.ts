@@ -4,7 +4,7 @@ import { confirm } from '../confirm.ts'
 import type { CommandContext, RunCommand } from '../context.ts'
 import { runJob } from '../run-job.ts'
 import { standardInputFor } from '../standard-input.ts'
-import { compileLess } from '../v8-flags.ts'
+import { compileLess, keepYoungSmall } from '../v8-flags.ts'
 
 /** `sluice copy SOURCE SINK`. */
 export const run: RunCommand = async (context) => {
@@ -23,6 +23,7 @@ export const run: RunCommand = async (context) => {
     })
   }
   if (/^postgres(ql)?:/.test(sink) && !/^(postgres(ql)?|dynamodb):/.test(source)) compileLess()
+  if (!/^(postgres(ql)?|dynamodb):/.test(source) && !sink.startsWith('dynamodb:')) keepYoungSmall()
   const { copy } = await import('../../index.ts')
   return runJob(context, sink === '-', (watch) =>
     copy({

@@ -47,8 +47,8 @@ describe('a pool of buffers', () => {
     expect(() => giveBack(new Uint8Array(10))).not.toThrow()
   })
 
-  it('keeps 64 MiB free at most', () => {
-    const pool = new BufferPool(16 * 1024 * 1024)
+  it('keeps 128 MiB free at most', () => {
+    const pool = new BufferPool(32 * 1024 * 1024)
     const loans = Array.from({ length: 5 }, () => pool.take())
     for (const loan of loans) loan.close()
     const again = new Set(Array.from({ length: 5 }, () => pool.take().buffer))

@@ -37,6 +37,25 @@ describe('AdaptiveLimiter', () => {
     expect(last.filter((limit) => limit === 4).length).toBeGreaterThan(150)
   })
 
+  it('does not wander up where rates swing by a tenth', () => {
+    const limiter = new AdaptiveLimiter({ initial: 2, min: 1, max: 16 })
+    let state = 7
+    const swing = (): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+      return 0.9 + (state / 0x7fffffff) * 0.2
+    }
+    const limits = drive(limiter, (inFlight) => Math.min(2, inFlight) * swing(), 400)
+    expect(Math.max(...limits)).toBeLessThanOrEqual(4)
+    expect(limits.filter((limit) => limit < 2)).toEqual([])
+  })
+
+  it('takes a higher latency for usual after a while, and has as many in flight as help', () => {
+    const limiter = new AdaptiveLimiter({ initial: 2, min: 1, max: 4 })
+    drive(limiter, (inFlight) => Math.min(2, inFlight), 20)
+    drive(limiter, (inFlight) => Math.min(2, inFlight) / 4, 100)
+    expect(drive(limiter, (inFlight) => Math.min(2, inFlight) / 4, 100).filter((limit) => limit < 2)).toEqual([])
+  })
+
   it('keeps a fixed number where min is max', () => {
     const limiter = new AdaptiveLimiter({ initial: 3, min: 3, max: 3 })
     limiter.throttled()
