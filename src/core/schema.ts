@@ -35,6 +35,8 @@ export interface Column {
   readonly type?: NeutralType | undefined
   /** The type's name at its own system, e.g. `numeric(10,2)`. */
   readonly nativeType?: string | undefined
+  /** Whose name that is, where it means nothing to other systems; absent for what `--type` asks for, and for SQL's types. */
+  readonly nativeTo?: 'parquet' | 'dynamodb' | undefined
   readonly nullable?: boolean | undefined
   /** How its values lie in batches of the form `columns`, where the source can give that. */
   readonly layout?: ColumnType | undefined

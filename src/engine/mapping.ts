@@ -377,7 +377,7 @@ function withType(column: Column, wanted: string | undefined): Column {
   if (wanted === undefined) return column
   const neutral = wanted.startsWith('binary:') ? 'binary' : wanted
   // How the source lays the column out, and names its type, is no longer how it is wanted.
-  const { layout: _, nativeType: __, ...kept } = column
+  const { layout: _, nativeType: __, nativeTo: ___, ...kept } = column
   return isNeutral(neutral) ? { ...kept, type: neutral } : { ...kept, nativeType: wanted }
 }
 

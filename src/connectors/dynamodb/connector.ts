@@ -69,6 +69,7 @@ async function reportTable(request: EndpointRequest): Promise<TableReport> {
       name,
       type: types[type],
       nativeType: type,
+      nativeTo: 'dynamodb' as const,
       nullable: false,
     }))
     return {

@@ -143,6 +143,7 @@ export function columnOf(node: SchemaNode): Column {
     name: node.name,
     type: neutralOf(node),
     nativeType: nativeName(node),
+    nativeTo: 'parquet',
     nullable: !node.required,
     ...(layout === null ? {} : { layout }),
   }
@@ -200,10 +201,11 @@ function nativeName(node: SchemaNode): string {
 /** How its values would lie in columns; null where that is not simple. */
 function layoutOfNode(node: SchemaNode): ColumnType | null {
   if (node.logical === 'list') {
-    // Three levels as the format has them: the list, its repeated group, the element (LogicalTypes.md, "Lists").
+    // Three levels as the format has them: the list, its repeated group, the element (LogicalTypes.md, "Lists"). Old writers have two.
     const [group] = node.children
-    const item =
-      group?.children.length === 1 && group.children[0] !== undefined ? layoutOfNode(group.children[0]) : null
+    const [element, another] = group?.children ?? []
+    const isElement = another !== undefined || group?.name === 'array' || group?.name === `${node.name}_tuple`
+    const item = element === undefined || isElement ? null : layoutOfNode(element)
     return item === null ? null : { kind: 'list', item }
   }
   if (node.repeated || node.children.length > 0) return null

@@ -78,7 +78,7 @@ export class AttributeTypes {
       return {
         name,
         ...(type === undefined ? {} : { type }),
-        ...(nativeType === '' ? {} : { nativeType }),
+        ...(nativeType === '' ? {} : { nativeType, nativeTo: 'dynamodb' as const }),
         nullable: true,
       }
     })

@@ -1,3 +1,4 @@
+import type { ColumnType } from '../../../core/batch.ts'
 import { SluiceError } from '../../../core/errors.ts'
 import { NEUTRAL_TYPES, type Column, type NeutralType } from '../../../core/schema.ts'
 import { nearest } from '../nearest.ts'
@@ -66,12 +67,68 @@ export function sqlTypeNamed(name: string): string {
 /** A column as the engine's inference gives it: for integers, how many bits hold each value. */
 export type SizedColumn = Column & { readonly integerBits?: 32 | 64 | 'more' | undefined }
 
+/** A type for values that lie so (cli.md, "PostgreSQL → Parquet", read backwards); null for what only JSON holds. */
+function sqlTypeOfLayout(layout: ColumnType): string | null {
+  switch (layout.kind) {
+    case 'decimal':
+      return `numeric(${layout.precision},${layout.scale})`
+    case 'timestamp':
+      return layout.utc ? SQL_TYPES.timestamptz : SQL_TYPES.timestamp
+    case 'list': {
+      // Lists in a list may be of any lengths, dimensions of an array not.
+      const item = layout.item.kind === 'list' ? null : sqlTypeOfLayout(layout.item)
+      return item === null ? null : `${item}[]`
+    }
+    default:
+      return SQL_LAYOUTS[layout.kind]
+  }
+}
+
+const SQL_LAYOUTS: Readonly<Record<Exclude<ColumnType['kind'], 'decimal' | 'timestamp' | 'list'>, string>> = {
+  bool: 'boolean',
+  int16: 'smallint',
+  int32: 'integer',
+  int64: 'bigint',
+  float32: 'real',
+  float64: 'double precision',
+  utf8: 'text',
+  json: 'jsonb',
+  binary: 'bytea',
+  uuid: 'uuid',
+  date: 'date',
+  time: 'time',
+}
+
+/** Parquet's types that have no layout here: integers without sign, halves, decimals past 38 digits, intervals. */
+function sqlTypeOfParquet(nativeType: string): string | null {
+  const [, precision = ''] = /^decimal\((\d+),\d+\)$/.exec(nativeType) ?? []
+  if (precision !== '' && Number(precision) <= MOST_NUMERIC_DIGITS) return nativeType.replace('decimal', 'numeric')
+  return SQL_OF_PARQUET.get(nativeType) ?? null
+}
+
+/** NUMERIC_MAX_PRECISION. */
+const MOST_NUMERIC_DIGITS = 1000
+const SQL_OF_PARQUET: ReadonlyMap<string, string> = new Map([
+  ['uint8', 'smallint'],
+  ['uint16', 'integer'],
+  ['uint32', 'bigint'],
+  ['uint64', 'numeric(20,0)'],
+  ['float16', 'real'],
+  ['interval', 'interval'],
+])
+
+function foreignType(column: Column): string | null {
+  if (column.layout !== undefined) return sqlTypeOfLayout(column.layout)
+  return column.nativeTo === 'parquet' ? sqlTypeOfParquet(column.nativeType ?? '') : null
+}
+
 /**
- * A column's SQL type for CREATE TABLE: its nativeType where there is one, else its neutral type's; text where nothing is known.
- * Inferred integers are `integer` where 32 bits hold each value, else `bigint`, else `numeric`.
+ * A column's SQL type for CREATE TABLE: its nativeType where that is one of SQL's, else that of what is known of its values; text where nothing is. Inferred integers are `integer` where 32 bits hold each value, else `bigint`, else `numeric`.
  */
 export function sqlTypeOf(column: SizedColumn): string {
-  if (column.nativeType !== undefined) return column.nativeType
+  if (column.nativeType !== undefined && column.nativeTo === undefined) return column.nativeType
+  const foreign = foreignType(column)
+  if (foreign !== null) return foreign
   if (column.type === undefined) return 'text'
   if (column.type === 'integer' && column.integerBits === 32) return 'integer'
   if (column.type === 'integer' && column.integerBits === 'more') return 'numeric'

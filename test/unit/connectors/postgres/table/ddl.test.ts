@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Column } from '../../../../../src/core/schema.ts'
 import { createTableSql } from '../../../../../src/connectors/postgres/table/ddl.ts'
 import { neutralTypeOf, sqlTypeNamed, sqlTypeOf } from '../../../../../src/connectors/postgres/table/type-map.ts'
 
@@ -28,6 +29,42 @@ describe('createTableSql', () => {
       expect(() => createTableSql(table, columns)).toThrow(expect.objectContaining({ code: 'SLUICE_USAGE' }))
     }
     expect(createTableSql(table, [{ name: 'x'.repeat(63) }])).toContain('x'.repeat(63))
+  })
+})
+
+describe('types of Parquet', () => {
+  it.each<[Column['layout'], string]>([
+    [{ kind: 'bool' }, 'boolean'],
+    [{ kind: 'int16' }, 'smallint'],
+    [{ kind: 'float32' }, 'real'],
+    [{ kind: 'float64' }, 'double precision'],
+    [{ kind: 'uuid' }, 'uuid'],
+    [{ kind: 'decimal', precision: 10, scale: 2 }, 'numeric(10,2)'],
+    [{ kind: 'timestamp', utc: true }, 'timestamp with time zone'],
+    [{ kind: 'timestamp', utc: false }, 'timestamp'],
+    [{ kind: 'list', item: { kind: 'binary' } }, 'bytea[]'],
+    [{ kind: 'list', item: { kind: 'list', item: { kind: 'int32' } } }, 'jsonb'],
+  ])('are those that hold their values: %j', (layout, sql) => {
+    const column: Column = { name: 'a', type: 'list', nativeType: 'of its own', nativeTo: 'parquet', layout }
+    expect(sqlTypeOf(column)).toBe(sql)
+  })
+
+  it.each<[string, Column['type'], string]>([
+    ['uint8', 'integer', 'smallint'],
+    ['uint64', 'integer', 'numeric(20,0)'],
+    ['decimal(76,2)', 'number', 'numeric(76,2)'],
+    ['interval', 'string', 'interval'],
+    ['int96', 'timestamp', 'timestamp'],
+    ['struct', 'json', 'jsonb'],
+    ['map', 'map', 'jsonb'],
+    ['unknown', 'string', 'text'],
+  ])('without a layout: %s', (nativeType, type, sql) => {
+    expect(sqlTypeOf({ name: 'a', type, nativeType, nativeTo: 'parquet' })).toBe(sql)
+  })
+
+  it('of DynamoDB are no types of SQL', () => {
+    expect(sqlTypeOf({ name: 'a', type: 'number', nativeType: 'N', nativeTo: 'dynamodb' })).toBe('numeric')
+    expect(sqlTypeOf({ name: 'a', nativeType: 'N|S', nativeTo: 'dynamodb' })).toBe('text')
   })
 })
 
