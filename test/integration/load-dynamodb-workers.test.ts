@@ -114,6 +114,29 @@ const FATES: readonly [string, (number: number) => Fate][] = [
   ['answers cut', (n) => (n % 5 === 0 ? 'cut-after' : 'pass')],
 ]
 
+describe('what a load that failed leaves', () => {
+  const empty = (): string =>
+    `the table dynamodb:///${table}, which this job made, stays and is empty: sluice table delete dynamodb:///${table}`
+
+  it('is an empty table where the first row is bad', async () => {
+    const result = await load('id,v\n1,x\n', { type: ['v=N'] })
+    expect(result).toMatchObject({ status: 'failed', warnings: [empty()] })
+  })
+
+  it('is an empty table where the server took nothing', async () => {
+    faults.decide = () => ({ error: 'AccessDeniedException' })
+    expect(await load(idRows(1))).toMatchObject({ status: 'failed', warnings: [empty()] })
+  })
+
+  it('is what was put so far where something was, or may have been', async () => {
+    faults.decide = ({ number }) => (number === 0 ? 'cut-after' : { error: 'AccessDeniedException' })
+    expect(await load(idRows(100))).toMatchObject({
+      status: 'failed',
+      warnings: [expect.stringContaining('stays with what was put so far')],
+    })
+  })
+})
+
 describe('bad days', () => {
   it.each(FATES)('%s: every item is in, and counted once', async (name, fate) => {
     const first = faults.batches.length

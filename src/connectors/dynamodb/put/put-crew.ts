@@ -11,6 +11,7 @@ import { ByColumns } from '../item/by-columns.ts'
 import { divideRows } from './divide-rows.ts'
 import { ItemPack } from './item-pack.ts'
 import { KeyDivision } from './key-division.ts'
+import { PutTrace } from './put-trace.ts'
 import { lowerLastBlock } from './put-message.ts'
 import type {
   FromPutThread,
@@ -83,6 +84,7 @@ export class PutCrew implements ThreadsWay {
   readonly #columns = new ByColumns<Columns>()
   #columnSets = 0
   readonly #shared: SharedCells
+  readonly #trace: PutTrace
   readonly #keys: readonly KeyAttribute[]
   readonly #emptiness: Emptiness & { readonly sorted: boolean }
   readonly #division: KeyDivision
@@ -101,6 +103,7 @@ export class PutCrew implements ThreadsWay {
     const [first] = options.threads
     if (first === undefined) throw new SluiceError('SLUICE_INTERNAL', 'a crew of no threads')
     this.#shared = first.shared
+    this.#trace = new PutTrace(first.shared.trace)
     this.#emptiness = { nulls: first.nulls, sorted: first.keys.length > 1 }
     this.#keys = first.keys
     this.#division = new KeyDivision(first.keys, options.threads.length)
@@ -117,9 +120,8 @@ export class PutCrew implements ThreadsWay {
     return this.#begun === this.#workers.length
   }
 
-  /** What its threads have in flight they alone know. */
   get mayHavePut(): boolean {
-    return this.#extent >= 0
+    return this.#trace.mayHavePut
   }
 
   begin(): ExtentWriter {

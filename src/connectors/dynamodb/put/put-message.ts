@@ -35,6 +35,8 @@ export interface SharedCells {
   readonly units: BigInt64Array
   /** Of the Progress. */
   readonly progress: BigInt64Array
+  /** Of the PutTrace. */
+  readonly trace: Int32Array
   /** The block after which no row matters since one up to it is bad: blocks are numbered from 0. */
   readonly lastBlock: Int32Array
 }

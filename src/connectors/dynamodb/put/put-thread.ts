@@ -10,6 +10,7 @@ import { InFlightLimit } from './in-flight.ts'
 import { SeenKeys } from './key-seen.ts'
 import { Progress } from './monotonic.ts'
 import type { ExtentPuts } from './put-batch.ts'
+import { PutTrace } from './put-trace.ts'
 import { lowerLastBlock } from './put-message.ts'
 import type { CsvRows, FromPutThread, ItemRows, PutThreadData, StaleCredentials, ToPutThread } from './put-message.ts'
 import { putItem, putRecord } from './put-record.ts'
@@ -94,6 +95,7 @@ const window = new PutWindow({
   // It is ended from outside.
   signal: new AbortController().signal,
   progress: new Progress(data.shared.progress),
+  trace: new PutTrace(data.shared.trace),
   sharers: data.threads,
 })
 const seen = data.dedupe === 'error' ? new SeenKeys(data.threads) : null

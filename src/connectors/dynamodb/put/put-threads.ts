@@ -55,6 +55,7 @@ export function threadsData(o: ThreadsDataOptions, count: number): readonly PutT
   const shared: SharedCells = {
     units: new BigInt64Array(new SharedArrayBuffer(8)),
     progress: new BigInt64Array(new SharedArrayBuffer(8)),
+    trace: new Int32Array(new SharedArrayBuffer(8)),
     lastBlock: new Int32Array(new SharedArrayBuffer(4)).fill(2 ** 31 - 1),
   }
   return Array.from({ length: count }, (_, index) => ({

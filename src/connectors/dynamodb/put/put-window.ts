@@ -7,6 +7,7 @@ import { wasRefused } from '../errors.ts'
 import type { InFlightLimit } from './in-flight.ts'
 import { KeyWindow, type Dedupe } from './key-window.ts'
 import { Progress } from './monotonic.ts'
+import { PutTrace } from './put-trace.ts'
 import { aboutItem, isAboutItems } from './refused-item.ts'
 import { RefusedPuts } from './refused-puts.ts'
 import { PutBatch, unitsOf, type ExtentPuts, type Put } from './put-batch.ts'
@@ -25,6 +26,7 @@ export interface PutWindowOptions {
   readonly signal: AbortSignal
   /** What several windows share where several threads put; default: its own. */
   readonly progress?: Progress | undefined
+  readonly trace?: PutTrace | undefined
   /** How many windows share the bounds of memory; default: 1. */
   readonly sharers?: number | undefined
 }
@@ -58,19 +60,19 @@ export class PutWindow {
   #inFlightBytes = 0
   #writing = false
   readonly #progress: Progress
+  readonly #trace: PutTrace
   readonly #mostWaiting: number
   readonly #mostBytes: number
   #lastSentMs = performance.now()
   #failure: SluiceError | null = null
-  /** An item was taken, or its answer was lost. */
-  #hasPut = false
   /** Of the writer, and of those who wait for their extents: as many as the sink has lanes. */
   readonly #wakeUps = new Set<() => void>()
 
   constructor(options: PutWindowOptions) {
     this.#o = options
-    const { progress, sharers = 1 } = options
+    const { progress, trace, sharers = 1 } = options
     this.#progress = progress ?? new Progress()
+    this.#trace = trace ?? new PutTrace()
     this.#mostWaiting = MOST_WAITING / sharers
     this.#mostBytes = MOST_BYTES / sharers
     this.#frame = {
@@ -83,7 +85,7 @@ export class PutWindow {
 
   /** Whether the table may have got an item. */
   get mayHavePut(): boolean {
-    return this.#hasPut || this.#inFlight > 0
+    return this.#trace.mayHavePut
   }
 
   /** The request that is being filled. */
@@ -228,7 +230,9 @@ export class PutWindow {
     const estimate = capacity?.take(batch.puts.length) ?? 0
     this.#inFlight += 1
     this.#inFlightBytes += body.byteLength
-    const settle = (outcome: () => void): void => {
+    this.#trace.sent()
+    const settle = (nothing: boolean, outcome: () => void): void => {
+      this.#trace.settled({ nothing })
       this.#inFlight -= 1
       this.#inFlightBytes -= body.byteLength
       if (this.#failure === null) {
@@ -241,8 +245,12 @@ export class PutWindow {
       this.#wakeUp()
     }
     return client.send('BatchWriteItem', body, { signal }).then(
-      (answer) => settle(() => this.#answered(batch, readAnswer(answer, this.#o), estimate)),
-      (error: unknown) => settle(() => this.#broke(batch.puts, toSluiceError(error), estimate)),
+      // Of an answer nothing is said that it was whole; one that took nothing at all is rare.
+      (answer) => settle(false, () => this.#answered(batch, readAnswer(answer, this.#o), estimate)),
+      (thrown: unknown) => {
+        const error = toSluiceError(thrown)
+        settle(wasRefused(error), () => this.#broke(batch.puts, error, estimate))
+      },
     )
   }
 
@@ -259,10 +267,7 @@ export class PutWindow {
     const accepted = puts.length - refused.length
     this.#o.capacity?.consumed(estimate, units ?? unitsOf(puts.filter((put) => !refused.includes(put))), accepted)
     this.#o.limit.answered(accepted, refused.length)
-    if (accepted > 0) {
-      this.#hasPut = true
-      this.#progress.note()
-    }
+    if (accepted > 0) this.#progress.note()
     if (refused.length === 0) {
       if (bytes.byteLength <= SPARE_BYTES) this.#spare.push(bytes)
     } else
@@ -292,7 +297,6 @@ export class PutWindow {
     if (!error.retryable) throw error
     const surelyNot = wasRefused(error)
     for (const put of puts) put.uncertain = !surelyNot
-    if (!surelyNot) this.#hasPut = true
     if (surelyNot) {
       this.#o.capacity?.consumed(estimate, 0, 0)
       this.#o.limit.answered(0, puts.length)
