@@ -11,8 +11,15 @@ const words = process.argv.slice(2)
 if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
   process.stdout.write(`${version()}\n`)
 } else {
-  const { collectLessOften } = await import('./v8-flags.ts')
-  collectLessOften()
-  const { run } = await import('./run.ts')
-  await run({ words, version: version() })
+  try {
+    const { collectLessOften } = await import('./v8-flags.ts')
+    collectLessOften()
+    const { run } = await import('./run.ts')
+    await run({ words, version: version() })
+  } catch (error) {
+    // What cannot even be loaded has no screen yet to be told on: no descriptors are left, or the installation is broken.
+    const { message } = error instanceof Error ? error : new Error(String(error))
+    process.stderr.write(`error: sluice cannot start: ${message}\n hint: raise ulimit -n, or install sluice anew\n`)
+    process.exitCode = 2
+  }
 }

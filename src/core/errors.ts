@@ -250,6 +250,10 @@ function definedOnly(place: ErrorPlace): ErrorPlace {
 export function toSluiceError(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
   const message = error instanceof Error ? error.message : String(error)
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  // Whoever opens anything can meet it: sockets, threads, sluice's own modules.
+  if (code === 'EMFILE' || code === 'ENFILE')
+    return new SluiceError('SLUICE_LOCAL_IO', 'too many open files', { cause: error, hint: 'raise ulimit -n' })
   return new SluiceError('SLUICE_INTERNAL', message, { cause: error })
 }
 

@@ -87,6 +87,11 @@ describe('SluiceError', () => {
       cause: foreign,
     })
     expect(toSluiceError('text').message).toBe('text')
+    const many = Object.assign(new Error('EMFILE: too many open files, open …'), { code: 'EMFILE' })
+    expect(toSluiceError(many)).toMatchObject({
+      code: 'SLUICE_LOCAL_IO',
+      hint: expect.stringContaining('ulimit') as string,
+    })
     expect(toSluiceError(undefined).code).toBe('SLUICE_INTERNAL')
   })
 })
