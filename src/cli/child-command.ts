@@ -57,9 +57,12 @@ export async function startDevProcess(
     if (child.connected) child.disconnect()
     await closed
   }
-  signal.addEventListener('abort', () => child.connected && child.disconnect(), { once: true })
+  const giveUp = (): void => void (child.connected && child.disconnect())
+  signal.addEventListener('abort', giveUp, { once: true })
   const line = await Promise.race([firstLine(child.stdout ?? Readable.from([])), closed.then(() => null)])
   signal.throwIfAborted()
+  // From now on whoever uses the services ends first, and then stops them.
+  signal.removeEventListener('abort', giveUp)
   if (line === null)
     throw new SluiceError('SLUICE_LOCAL_IO', `the embedded services did not start:\n${told.trim()}`, { hint: '' })
   const answer = parse(line, ['dev']) as { env?: Record<string, string>; error?: ReportedError }

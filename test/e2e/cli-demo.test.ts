@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cli } from './cli-process.ts'
+import { cli, ended, startCli } from './cli-process.ts'
 
 it('the demo does all three jobs, verifies each, and ends with a table of what they did', async () => {
   const { code, stdout, stderr } = await cli(['demo', '--rows', '4000'])
@@ -20,4 +20,18 @@ it('the demo does all three jobs, verifies each, and ends with a table of what t
     ['zip → DynamoDB', '399', 'yes'],
     ['DynamoDB → S3', '399', 'yes'],
   ])
+})
+
+it('a signal ends the demo: its command first, then the services, and none of them fails for want of the other', async () => {
+  const child = startCli(['demo', '--rows', '100000'])
+  let told = ''
+  child.stderr.on('data', (text: Buffer) => {
+    told += String(text)
+    // A load has begun.
+    if (!child.killed && /\$ sluice copy s3:\S+ 'postgres:/.test(told)) child.kill('SIGTERM')
+  })
+  const { code, stderr } = await ended(child)
+  expect(code).toBe(143)
+  expect(stderr).toContain('stopped by SIGTERM')
+  expect(stderr).not.toMatch(/SLUICE_(?!INTERRUPTED)/)
 })
