@@ -6,6 +6,8 @@ export interface InferredColumn extends Column {
   readonly type: NeutralType
   /** For `integer`: how many bits hold each value in two's complement. `more` where 64 are too few. */
   readonly integerBits?: 32 | 64 | 'more' | undefined
+  /** For `integer` and `number`: that a value has more than 38 digits, which is what DynamoDB's numbers and Parquet's decimals hold. */
+  readonly manyDigits?: true | undefined
 }
 
 /** What one value looks like. Kinds with a format are `date`/`timestamp`/`timestamptz` plus how it is written. */
@@ -15,7 +17,11 @@ interface ColumnState {
   /** Null before the first value. */
   kind: Kind | null
   nullable: boolean
+  /** A number with more than MANY_DIGITS came. */
+  manyDigits: boolean
 }
+
+const MANY_DIGITS = 38
 
 /** No system that sluice writes to holds a number with more digits; ones near it are text (PostgreSQL: 16,383 after the point). */
 const LONGEST_NUMBER = 16_000
@@ -37,7 +43,7 @@ export class TypeInferrer {
   constructor(names: readonly string[], o: { readonly typed?: boolean } = {}) {
     this.#names = names
     this.#typed = o.typed === true
-    this.#states = names.map(() => ({ kind: null, nullable: false }))
+    this.#states = names.map(() => ({ kind: null, nullable: false, manyDigits: false }))
   }
 
   /** Rows seen by `add`. */
@@ -76,7 +82,10 @@ export class TypeInferrer {
     const state = this.#states[index]
     if (state === undefined) return
     if (text === null || text === undefined) state.nullable = true
-    else if (state.kind !== 'string') state.kind = merge(state.kind, kindOfText(text, this.#typed))
+    else if (state.kind !== 'string') {
+      state.kind = merge(state.kind, kindOfText(text, this.#typed))
+      if (text.length > MANY_DIGITS && hasManyDigits(text)) state.manyDigits = true
+    }
   }
 
   #addValue(index: number, value: Exclude<Value, string>): void {
@@ -95,6 +104,7 @@ export class TypeInferrer {
         name,
         type: neutralOf(state.kind),
         ...(bits === undefined ? {} : { integerBits: bits }),
+        ...(state.manyDigits && NUMERIC.includes(state.kind) ? { manyDigits: true as const } : {}),
         ...(state.nullable ? { nullable: true } : {}),
       }
     })
@@ -181,6 +191,11 @@ function kindOfNumber(text: string): Kind {
   const fraction = at
   while (at < length && isDigit(text.charCodeAt(at))) at += 1
   return at === length && at > fraction && text.charCodeAt(at - 1) !== ZERO ? 'number' : 'string'
+}
+
+/** Zeros before the first digit count for nothing. */
+function hasManyDigits(text: string): boolean {
+  return text.replace(/^-?[0.]*/, '').replace('.', '').length > MANY_DIGITS
 }
 
 function isDigit(code: number): boolean {

@@ -73,6 +73,20 @@ describe('types', () => {
     ])
   })
 
+  it('makes text of a column with a number that DynamoDB does not hold', async () => {
+    const long = '1234567890123456789012345678901234567890'
+    const result = await load(`id,a,b\n1,7,${'1'.repeat(38)}\n2,${long},1.5\n`)
+    expect(result).toMatchObject({ status: 'done', rowsWritten: 2 })
+    expect(await items()).toEqual([
+      { id: { S: '1' }, a: { S: '7' }, b: { N: '1'.repeat(38) } },
+      { id: { S: '2' }, a: { S: long }, b: { N: '1.5' } },
+    ])
+    expect(await load(`id,a\n1,${long}\n`, { type: ['a=number'] })).toMatchObject({
+      status: 'failed',
+      error: { code: 'SLUICE_VALUE' },
+    })
+  })
+
   it('obeys --type in neutral names and letters, and --empty', async () => {
     const result = await load('id,n,s,l,m,ns,b,e\n1,1.10,5,"[1,""x"",null]","{""a"":[true]}","[1,20]",AAE=,\n', {
       type: ['n=number', 's=S', 'l=list', 'm=M', 'ns=number-set', 'b=B'],

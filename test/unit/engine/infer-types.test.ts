@@ -54,6 +54,17 @@ describe('TypeInferrer', () => {
     expect(infer([new Uint8Array(1)], true)).toBe('binary')
   })
 
+  it.each([
+    [['1'.repeat(38), `0.${'0'.repeat(60)}1`, `-${'9'.repeat(38)}`, '1.5'], undefined],
+    [['1'.repeat(39)], true],
+    [['1', `0.${'1'.repeat(39)}`], true],
+    [['1'.repeat(39), 'x'], undefined],
+  ])('%j has numbers of more than 38 digits: %j', (values, many) => {
+    const inferrer = new TypeInferrer(['a'])
+    inferrer.add(values.map((value) => [value]))
+    expect(inferrer.result()[0]?.manyDigits).toBe(many)
+  })
+
   it('says which columns had no value, and counts rows', () => {
     const inferrer = new TypeInferrer(['a', 'b'])
     inferrer.add([['1', '2'], [null, '3'], ['4']])

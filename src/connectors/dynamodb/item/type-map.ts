@@ -26,6 +26,9 @@ const OF_NEUTRAL: Readonly<Record<NeutralType, AttributeKind>> = {
 
 const LETTERS: readonly AttributeKind[] = ['S', 'N', 'B', 'BOOL', 'NULL', 'L', 'M', 'SS', 'NS', 'BS']
 
+/** A column whose type was perhaps inferred: `manyDigits` where a number of it has more than the 38 digits of DynamoDB's. */
+type MeasuredColumn = Column & { readonly manyDigits?: true | undefined }
+
 /** A column of a source, as an attribute. */
 export interface Attribute {
   readonly name: string
@@ -45,7 +48,7 @@ export interface Attribute {
  * @throws SLUICE_USAGE for a type that DynamoDB has not, and for one that a key of the table or of an index has not
  */
 export function attributeOf(
-  column: Column,
+  column: MeasuredColumn,
   o: {
     readonly keys: readonly KeyAttribute[]
     readonly indexKeys?: readonly IndexKey[]
@@ -79,7 +82,7 @@ export function lackingKey(attributes: readonly Attribute[], sorted: boolean): '
   return sorted && !has('sort') ? 'sort' : null
 }
 
-function kindOf(column: Column, o: { readonly typed: boolean; readonly explicit: boolean }): AttributeKind {
+function kindOf(column: MeasuredColumn, o: { readonly typed: boolean; readonly explicit: boolean }): AttributeKind {
   // Only what `--type` says can be of the sink's own types; a source's native type is its own system's.
   if (o.explicit && column.nativeType !== undefined) {
     const letters = column.nativeType.toUpperCase()
@@ -91,5 +94,7 @@ function kindOf(column: Column, o: { readonly typed: boolean; readonly explicit:
     return found
   }
   if (o.typed && !o.explicit) return 'any'
+  // Written back, such a number would not be the same text.
+  if (column.manyDigits === true && !o.explicit) return 'S'
   return column.type === undefined ? 'S' : OF_NEUTRAL[column.type]
 }
