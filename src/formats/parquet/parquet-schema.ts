@@ -201,11 +201,7 @@ function nativeName(node: SchemaNode): string {
 /** How its values would lie in columns; null where that is not simple. */
 function layoutOfNode(node: SchemaNode): ColumnType | null {
   if (node.logical === 'list') {
-    // Three levels as the format has them: the list, its repeated group, the element (LogicalTypes.md, "Lists"). Old writers have two.
-    const [group] = node.children
-    const [element, another] = group?.children ?? []
-    const isElement = another !== undefined || group?.name === 'array' || group?.name === `${node.name}_tuple`
-    const item = element === undefined || isElement ? null : layoutOfNode(element)
+    const item = elementLayout(node)
     return item === null ? null : { kind: 'list', item }
   }
   if (node.repeated || node.children.length > 0) return null
@@ -229,6 +225,14 @@ function layoutOfNode(node: SchemaNode): ColumnType | null {
     default:
       return null
   }
+}
+
+/** Three levels as the format has them: the list, its repeated group, the element (LogicalTypes.md, "Lists"). Old writers have two. */
+function elementLayout(list: SchemaNode): ColumnType | null {
+  const [group] = list.children
+  const [element, another] = group?.children ?? []
+  const isElement = another !== undefined || group?.name === 'array' || group?.name === `${list.name}_tuple`
+  return element === undefined || isElement ? null : layoutOfNode(element)
 }
 
 function layoutOfPhysical({ physical }: SchemaNode): ColumnType | null {

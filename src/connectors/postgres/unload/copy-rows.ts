@@ -56,6 +56,9 @@ export function createRowParser(
   }
 }
 
+/** Characters of a field whose escapes are looked for at once. */
+const UNESCAPED_AT_ONCE = 1024 * 1024
+
 /** A column's converter, with the policy for what it makes nothing of. @throws SLUICE_VALUE with the column */
 function withoutSpecials(
   column: TextType & { readonly name: string },
@@ -109,8 +112,23 @@ function textOf(bytes: Buffer): string {
   return bytes.toString('utf8')
 }
 
+/** A piece at a time: V8 gathers all that a regular expression finds in one array, and ends the process where that has more than 2^27 entries. */
 function unescape(field: string): string {
-  return !field.includes('\\')
-    ? field
-    : field.replace(/\\([^])/g, (_, character: string) => ESCAPES[character] ?? character)
+  if (!field.includes('\\')) return field
+  if (field.length <= UNESCAPED_AT_ONCE) return unescapePiece(field)
+  const pieces: string[] = []
+  for (let at = 0; at < field.length;) {
+    let end = Math.min(field.length, at + UNESCAPED_AT_ONCE)
+    let backslashes = 0
+    while (end - backslashes > at && field[end - backslashes - 1] === '\\') backslashes += 1
+    // An escape is not parted.
+    end += backslashes % 2
+    pieces.push(unescapePiece(field.slice(at, end)))
+    at = end
+  }
+  return pieces.join('')
+}
+
+function unescapePiece(piece: string): string {
+  return piece.replace(/\\([^])/g, (_, character: string) => ESCAPES[character] ?? character)
 }

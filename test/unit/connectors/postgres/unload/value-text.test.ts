@@ -105,3 +105,13 @@ describe('rows of the text format', () => {
     ])
   })
 })
+
+describe('a text of many MiB', () => {
+  it.each([0, 1, 2, 3])('is unescaped in pieces that part no escape: %i characters before', (before) => {
+    const escaped = 'x'.repeat(before) + String.raw`\n\\\\\\y\\n`.repeat(300_000)
+    const value = 'x'.repeat(before) + '\n\\\\\\y\\n'.repeat(300_000)
+    const parse = createRowParser([{ name: 'a', baseTypeOid: 25, element: null }])
+    const { rows } = parse({ bytes: Buffer.from(`${escaped}\n`), rows: 1 }, { byte: 0, row: 0, line: 0 })
+    expect(rows.flat().map((one) => one === value)).toEqual([true])
+  })
+})
