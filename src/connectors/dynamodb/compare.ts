@@ -6,7 +6,8 @@ import type { ComparedBatch, Comparison, SinkRequest } from '../connector.ts'
 import { type Answer } from './answer.ts'
 import { canonicalRow, SetPaths } from './item/canonical.ts'
 import { openDynamoClient } from './client.ts'
-import { AttributeTypes, itemsToRows } from './item/item-rows.ts'
+import { AttributeTypes, itemsToRows, type KnownTypes } from './item/item-rows.ts'
+import { ItemShapes } from './item/item-shapes.ts'
 import { readBudget, segmentCount } from './source.ts'
 import { TableScan } from './scan.ts'
 import { describeTable } from './table.ts'
@@ -58,6 +59,8 @@ export async function compareWithTable(request: SinkRequest, rows: CompareRows):
 
 interface Known {
   readonly hash: bigint
+  /** By what types text without types is read; null: by those of the whole table. */
+  readonly types: KnownTypes | null
   /** Hash of the latest row with this key; null where none came. */
   row: bigint | null
 }
@@ -66,6 +69,7 @@ interface Known {
 class Sides {
   readonly #keys: readonly string[]
   readonly #types: AttributeTypes
+  readonly #shapes: ItemShapes
   readonly #sets = new SetPaths()
   /** By key; null once there are too many. */
   #known: Map<string, Known> | null = new Map()
@@ -77,15 +81,16 @@ class Sides {
   constructor(keys: readonly string[]) {
     this.#keys = keys
     this.#types = new AttributeTypes(keys)
+    this.#shapes = new ItemShapes(this.#types)
   }
 
   addItems(items: readonly Answer[]): void {
     this.#types.add(items)
     const { columns, rows } = itemsToRows(items, this.#keys)
-    for (const row of rows) {
-      const { hash, key } = this.#digest(columns, row, true)
+    for (const [i, row] of rows.entries()) {
+      const { hash, key } = this.#digest(columns, row, { own: true, types: this.#types })
       this.#items = { rows: this.#items.rows + 1, sum: (this.#items.sum + hash) & MASK }
-      this.#known?.set(key, { hash, row: null })
+      this.#known?.set(key, { hash, types: this.#shapes.of(items[i] ?? {}), row: null })
     }
     if ((this.#known?.size ?? 0) > MOST_KEYS) this.#known = null
   }
@@ -113,8 +118,12 @@ class Sides {
   }
 
   #addRow(columns: readonly string[], row: readonly Value[]): void {
-    const { hash, key } = this.#digest(columns, row, false)
+    let { hash, key } = this.#digest(columns, row, { own: false, types: this.#types })
     const known = this.#known?.get(key)
+    const types = known?.types ?? null
+    // Its key's types are those of the table; others may be the item's alone.
+    if (known !== undefined && known.hash !== hash && types !== null)
+      ({ hash, key } = this.#digest(columns, row, { own: false, types }))
     const before = this.#known === null ? undefined : known === undefined ? this.#missing.get(key) : known.row
     this.#rows =
       before === undefined || before === null
@@ -124,8 +133,12 @@ class Sides {
     else if (this.#known !== null && this.#missing.size < MOST_KEYS) this.#missing.set(key, hash)
   }
 
-  #digest(columns: readonly string[], row: readonly Value[], own: boolean): { hash: bigint; key: string } {
-    const entries = canonicalRow(columns, row, { types: this.#types, sets: this.#sets, own })
+  #digest(
+    columns: readonly string[],
+    row: readonly Value[],
+    o: { readonly own: boolean; readonly types: KnownTypes },
+  ): { hash: bigint; key: string } {
+    const entries = canonicalRow(columns, row, { ...o, sets: this.#sets })
     const hash = createHash('sha1').update(JSON.stringify(entries)).digest().readBigUInt64BE()
     const texts = new Map(entries)
     return { hash, key: this.#keys.map((name) => `${name}=${texts.get(name) ?? ''}`).join(', ') }

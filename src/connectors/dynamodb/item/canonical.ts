@@ -1,6 +1,6 @@
 import type { Value } from '../../../core/batch.ts'
 import { plainJson } from '../../../formats/typed-json.ts'
-import type { AttributeTypes } from './item-rows.ts'
+import type { KnownTypes } from './item-rows.ts'
 import { type JsonNode, parseJson } from './json-wire.ts'
 import { canonicalNumber } from './number.ts'
 
@@ -27,8 +27,8 @@ export class SetPaths {
 }
 
 export interface CanonicalContext {
-  /** Types that the table's attributes have. */
-  readonly types: AttributeTypes
+  /** Types that attributes have: of the item that the row is compared with where it is known, else anywhere in the table. */
+  readonly types: KnownTypes
   readonly sets: SetPaths
   /** Whether the row is the table's own, from which sets are learned. */
   readonly own: boolean

@@ -45,8 +45,13 @@ export function itemsToRows(
   return { columns, rows, bytes: sizes }
 }
 
+/** Types that an attribute has; none where it is nowhere. */
+export interface KnownTypes {
+  of(name: string): ReadonlySet<string>
+}
+
 /** Names and types of attributes, as items tell them. Bounded by the number of different names. */
-export class AttributeTypes {
+export class AttributeTypes implements KnownTypes {
   readonly #types = new Map<string, Set<string>>()
 
   constructor(first: readonly string[]) {
