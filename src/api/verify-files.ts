@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash as hashOnce } from 'node:crypto'
 import type { Value } from '../core/batch.ts'
 import type { Partition } from '../core/job.ts'
 import type { Source } from '../core/ports.ts'
@@ -132,10 +132,10 @@ async function withSource<T>(end: End, use: (source: Source) => Promise<T>): Pro
   }
 }
 
-interface HashedRow {
-  readonly hash: bigint
-  /** For people: where it is and what it says. */
-  readonly text: () => string
+interface HashedRows {
+  readonly hashes: BigUint64Array
+  /** For people: where the row of that index is, and what it says. */
+  readonly text: (index: number) => string
 }
 
 interface RowsSide {
@@ -175,9 +175,10 @@ async function hashRows(
 ): Promise<{ rows: number; hash: string; replayable: boolean }> {
   let [rows, sum, replayable] = [0, 0n, true]
   await withSource(side.end, async (source) => {
-    for await (const { hash } of hashedRows(source, side, signal)) {
-      sum = (sum + hash) & 0xffff_ffff_ffff_ffffn
-      rows += 1
+    for await (const { hashes } of hashedRows(source, side, signal)) {
+      for (const hash of hashes) sum += hash
+      sum &= 0xffff_ffff_ffff_ffffn
+      rows += hashes.length
     }
     replayable = source.replayable
   })
@@ -198,18 +199,22 @@ async function rowsApart(
   const missing: Difference[] = []
   const extra: Difference[] = []
   await withSource(to.end, async (source) => {
-    for await (const { hash } of hashedRows(source, to, o.signal)) count(hash, 1)
+    for await (const { hashes } of hashedRows(source, to, o.signal)) for (const hash of hashes) count(hash, 1)
   })
   await withSource(from.end, async (source) => {
-    for await (const row of hashedRows(source, from, o.signal))
-      if (count(row.hash, -1) < 0 && missing.length < o.limit) missing.push({ kind: 'missing', text: row.text() })
+    for await (const { hashes, text } of hashedRows(source, from, o.signal))
+      for (const [i, hash] of hashes.entries())
+        if (count(hash, -1) < 0 && missing.length < o.limit) missing.push({ kind: 'missing', text: text(i) })
   })
   await withSource(to.end, async (source) => {
-    for await (const row of hashedRows(source, to, o.signal)) {
+    for await (const { hashes, text } of hashedRows(source, to, o.signal)) {
       if (extra.length >= o.limit) break
-      if ((counts.get(row.hash) ?? 0) <= 0) continue
-      count(row.hash, -1)
-      extra.push({ kind: 'extra', text: row.text() })
+      for (const [i, hash] of hashes.entries()) {
+        if (extra.length >= o.limit) break
+        if ((counts.get(hash) ?? 0) <= 0) continue
+        count(hash, -1)
+        extra.push({ kind: 'extra', text: text(i) })
+      }
     }
   })
   // Both kinds are shown where there are both.
@@ -217,29 +222,32 @@ async function rowsApart(
   return [...missing.slice(0, shown), ...extra].slice(0, o.limit)
 }
 
-async function* hashedRows(source: Source, side: RowsSide, signal: AbortSignal): AsyncGenerator<HashedRow> {
+async function* hashedRows(source: Source, side: RowsSide, signal: AbortSignal): AsyncGenerator<HashedRows> {
   const mapping = mapColumns(await source.describe({ signal }), side.options, side.end.url)
   for await (const { url, batch } of mapped(source, mapping, { form: 'rows', signal })) {
     if (batch.form !== 'rows') continue
-    const order = batch.columns.map((name, i) => ({ name, i })).toSorted((x, y) => (x.name < y.name ? -1 : 1))
-    for (const [i, row] of batch.rows.entries())
-      yield {
-        hash: hashRow(order, row),
-        text: () => {
-          const values = Object.fromEntries(batch.columns.map((name, j) => [name, displayText(row[j])]))
-          const text = JSON.stringify(values)
-          const shown = text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`
-          return `row ${batch.places[i]?.row ?? 0} of ${redactUrl(url)}: ${shown}`
-        },
-      }
+    const order = batch.columns
+      .map((name, i) => ({ name, i, quoted: JSON.stringify(name) }))
+      .toSorted((x, y) => (x.name < y.name ? -1 : 1))
+    yield {
+      hashes: BigUint64Array.from(batch.rows, (row) => hashRow(order, row)),
+      text: (index) => {
+        const row = batch.rows[index] ?? []
+        const values = Object.fromEntries(batch.columns.map((name, j) => [name, displayText(row[j])]))
+        const text = JSON.stringify(values)
+        const shown = text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`
+        return `row ${batch.places[index]?.row ?? 0} of ${redactUrl(url)}: ${shown}`
+      },
+    }
   }
 }
 
 /** A missing value and NULL are the same here: CSV can't tell them apart. */
-function hashRow(order: readonly { name: string; i: number }[], row: readonly Value[]): bigint {
-  const present = order.flatMap(({ name, i }) => {
+function hashRow(order: readonly { quoted: string; i: number }[], row: readonly Value[]): bigint {
+  let present = ''
+  for (const { quoted, i } of order) {
     const text = displayText(row[i])
-    return text === null ? [] : [[name, text]]
-  })
-  return createHash('sha1').update(JSON.stringify(present)).digest().readBigUInt64BE()
+    if (text !== null) present += `${quoted}:${JSON.stringify(text)},`
+  }
+  return hashOnce('sha1', present, 'buffer').readBigUInt64BE()
 }
