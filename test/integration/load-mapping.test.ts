@@ -106,6 +106,16 @@ describe.each(['postgres15', 'postgres18'] as const)('mapping into %s', (server)
     expect(result.error?.hint).toContain(flags)
   })
 
+  it('a time that no clock of --time-zone shows is named, and not moved', async () => {
+    const options: CopyOptions = { timeZone: 'America/New_York' }
+    const rows = 'id,v\n1,2024-03-10 01:59:59\n2,2024-03-10 02:30:00\n'
+    const { result } = await place.text(rows, 'id int, v timestamptz', options)
+    expect(result).toMatchObject(failed('SLUICE_VALUE'))
+    expect(result.error?.where).toMatch(/row 2 \(line 3, byte 27\), column v$/)
+    const fine = await place.text(rows.replace('02:30', '03:30'), 'id int, v timestamptz', options)
+    expect(fine).toMatchObject({ result: done(2), rows: '1|2024-03-10 06:59:59+00\n2|2024-03-10 07:30:00+00' })
+  })
+
   it('a name that PostgreSQL has cut is told of', async () => {
     const { result } = await place.text(`id,${'n'.repeat(70)}\n1,a\n`, `id int, ${'n'.repeat(63)} text`)
     expect(result).toMatchObject(failed('SLUICE_COLUMN_MISSING'))

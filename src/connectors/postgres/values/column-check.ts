@@ -23,6 +23,13 @@ export interface ColumnCheck {
   readonly text: TextCheck
 }
 
+/** The zone of times without an offset. */
+export interface ZoneOfTimes {
+  readonly name: string
+  /** Whether a time is one that its clocks never show; null where there is none. */
+  readonly inGap: ((text: string) => boolean) | null
+}
+
 /** A type with its modifier: a column's base, an array's element, an attribute. */
 interface TypeUse {
   readonly typeOid: number
@@ -50,17 +57,17 @@ const RANGES: ReadonlyMap<number, number> = new Map([
 ]) // prettier-ignore
 
 /** The check that a column's values need; null where its type stores exactly what it takes (OIDs: pg_type.dat). */
-export function checkOf(column: TableColumn): ColumnCheck | null {
+export function checkOf(column: TableColumn, zone: ZoneOfTimes): ColumnCheck | null {
   if (column.element !== null) {
-    const inner = scalarCheck(column.element)
+    const inner = scalarCheck(column.element, zone)
     return inner === null ? null : { kind: KIND.text, bound: 0, text: eachPart(arrayElements, inner.text) }
   }
-  if (column.attributes !== null) return compositeCheck(column.attributes)
-  return scalarCheck({ typeOid: column.baseTypeOid, typmod: column.baseTypmod, type: column.baseType })
+  if (column.attributes !== null) return compositeCheck(column.attributes, zone)
+  return scalarCheck({ typeOid: column.baseTypeOid, typmod: column.baseTypmod, type: column.baseType }, zone)
 }
 
-function compositeCheck(attributes: NonNullable<TableColumn['attributes']>): ColumnCheck | null {
-  const checks = attributes.map((attribute) => checkOf(attribute))
+function compositeCheck(attributes: NonNullable<TableColumn['attributes']>, zone: ZoneOfTimes): ColumnCheck | null {
+  const checks = attributes.map((attribute) => checkOf(attribute, zone))
   if (checks.every((check) => check === null)) return null
   return {
     kind: KIND.text,
@@ -75,15 +82,27 @@ function compositeCheck(attributes: NonNullable<TableColumn['attributes']>): Col
   }
 }
 
-function scalarCheck({ typeOid, typmod, type }: TypeUse): ColumnCheck | null {
+function timestamptzCheck(precision: number, { name, inGap }: ZoneOfTimes): ColumnCheck {
+  const plain: TextCheck = (text) => timeObjection(text, 'timestamptz', precision)
+  if (inGap === null) return { kind: KIND.timestamptz, bound: precision, text: plain }
+  // The fast look knows no zones.
+  return textOnly(
+    (text) =>
+      plain(text) ??
+      (inGap(text) ? `is no time of ${name}, whose clocks go forward over it, and would be moved` : null),
+  )
+}
+
+function scalarCheck({ typeOid, typmod, type }: TypeUse, zone: ZoneOfTimes): ColumnCheck | null {
   const range = RANGES.get(typeOid)
   if (range !== undefined) {
-    const bound = scalarCheck({ typeOid: range, typmod: -1, type })
+    const bound = scalarCheck({ typeOid: range, typmod: -1, type }, zone)
     return bound === null ? null : textOnly(eachPart(rangeBounds, bound.text))
   }
   const time = TIME_TYPES.get(typeOid)
   if (time !== undefined) {
     const precision = typmod < 0 ? FULL_PRECISION : Math.min(typmod, FULL_PRECISION)
+    if (time === 'timestamptz') return timestamptzCheck(precision, zone)
     return { kind: KIND[time], bound: precision, text: (text) => timeObjection(text, time, precision) }
   }
   switch (typeOid) {

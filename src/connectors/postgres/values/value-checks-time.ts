@@ -139,6 +139,9 @@ function significant(fraction: string): number {
   return length
 }
 
+/** `01/02/03`: year, month and day in whatever order is usual where it comes from; PostgreSQL would take the one that DateStyle says. */
+const SHORT_DATE = /(?<![\d:.])\d{1,2}([/.])\d{1,2}\1\d{1,2}(?![\d:.])/
+
 /**
  * What PostgreSQL would drop from or move in a literal, said for people; null where it stores all of it (or refuses it by itself).
  * `precision` is how many digits of a second's fraction the column keeps.
@@ -150,6 +153,8 @@ export function timeObjection(text: string, type: TimeType, precision: number): 
   if (reading.relative) return 'means another time whenever it is loaded'
   if (reading.special)
     return reading.date || reading.time || reading.zone ? 'has more than the word, which would be dropped' : null
+  if (!isClock && SHORT_DATE.test(text))
+    return 'has a year of two digits, and does not say which of its numbers that is'
   if (type === 'date') return dateObjection(reading)
   if (reading.sixty) return 'has 60 seconds, which would become the next minute'
   if (reading.fraction > precision)

@@ -4,6 +4,7 @@ import { checkOf, type ColumnCheck } from './column-check.ts'
 import { fieldText, findFieldEnd, type FieldShape } from '../load/csv-field.ts'
 import type { TableColumn } from '../table/table.ts'
 import { KIND } from './value-fast.ts'
+import { zoneGap } from './zone-gap.ts'
 import { isClean, stepsOf, type ScreenStep } from './value-screen.ts'
 
 /** A value that PostgreSQL would store altered, or not at all. */
@@ -46,9 +47,10 @@ const CR = 13
  */
 export function createValueChecker(
   columns: readonly (TableColumn | null)[],
-  _o: { readonly shape: CsvShape; readonly timeZone: string },
+  o: { readonly shape: CsvShape; readonly timeZone: string },
 ): ValueChecker | null {
-  const checks = columns.map((column) => (column === null ? null : checkOf(column)))
+  const zone = { name: o.timeZone, inGap: zoneGap(o.timeZone) }
+  const checks = columns.map((column) => (column === null ? null : checkOf(column, zone)))
   const last = checks.findLastIndex((check) => check !== null)
   if (last < 0) return null
   const kinds = Uint8Array.from(checks, (check) => check?.kind ?? KIND.skip)
