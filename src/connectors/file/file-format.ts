@@ -13,6 +13,9 @@ const ENDINGS: Readonly<Record<string, FormatName>> = {
   ndjson: 'jsonl',
   json: 'jsonl',
   parquet: 'parquet',
+  // Impala, Dask and fastparquet name theirs so.
+  parq: 'parquet',
+  pq: 'parquet',
 }
 
 export const SOURCE_FORMATS_HINT = 'say --source-format csv, tsv, jsonl, parquet or dynamodb-json'

@@ -78,7 +78,7 @@ function presentGetter(data: Data, leaves: Leaves): Getter {
     case Type.Time:
       return timeGetter(data, leaf)
     case Type.Timestamp:
-      return (at) => stampText(BigInt(values[at] ?? 0), unit) + (type.timezone ? 'Z' : '')
+      return (at) => stampText(BigInt(values[at] ?? 0), unit, Boolean(type.timezone))
     case Type.Decimal:
       return (at) => ({ kind: 'number', text: decimalText(values, at, type) })
     default:

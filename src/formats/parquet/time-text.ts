@@ -13,8 +13,8 @@ export function unitsPerDay(unit: number): bigint {
   return 86_400n * 10n ** BigInt(DIGITS[unit] ?? 0)
 }
 
-/** ISO 8601 without offset: `2020-01-02T03:04:05.123456`; the fraction without zeros at its end. */
-export function stampText(value: bigint, unit: number): string {
+/** ISO 8601: `2020-01-02T03:04:05.123456`, the fraction without zeros at its end; of UTC with a Z, before the BC of years before 1. */
+export function stampText(value: bigint, unit: number, utc = false): string {
   const perDay = unitsPerDay(unit)
   let days = value / perDay
   let rest = value % perDay
@@ -23,7 +23,7 @@ export function stampText(value: bigint, unit: number): string {
     days -= 1n
   }
   const { date, bc } = dateParts(Number(days))
-  return `${date}T${clockText(rest, unit)}${bc}`
+  return `${date}T${clockText(rest, unit)}${utc ? 'Z' : ''}${bc}`
 }
 
 /** `03:04:05.123456` of units since midnight. */

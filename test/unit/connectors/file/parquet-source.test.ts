@@ -21,6 +21,7 @@ beforeAll(async () => {
   for (const name of ['many', 'mixed']) mkdirSync(join(folder, name))
   writeFileSync(join(folder, 'two.parquet'), file)
   writeFileSync(join(folder, 'empty.parquet'), empty)
+  for (const name of ['two.parq', 'two.pq']) writeFileSync(join(folder, name), file)
   writeFileSync(join(folder, 'plain'), file)
   writeFileSync(join(folder, 'two.parquet.gz'), gzipSync(file))
   writeFileSync(join(folder, 'cut.parquet'), file.subarray(0, 100))
@@ -134,6 +135,12 @@ describe('Parquet files as a source', () => {
     })
     await source.close()
   })
+})
+
+it.each(['two.parq', 'two.pq'])('%s is Parquet by its name', async (name) => {
+  const source = await open(name)
+  expect((await source.describe({ signal })).columns.map((column) => column.name)).toEqual(['n', 's'])
+  await source.close()
 })
 
 describe('a folder as Spark and Hive write it', () => {

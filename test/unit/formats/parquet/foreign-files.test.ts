@@ -10,6 +10,7 @@ import {
   writeThrift,
 } from '../../../../src/formats/parquet/raw-thrift.ts'
 import type { ThriftStruct } from '../../../../src/formats/parquet/raw-thrift.ts'
+import { stampText } from '../../../../src/formats/parquet/time-text.ts'
 import { fileOf, groupsOf, number, readAll, readerOf } from './place.ts'
 
 /** `interval (i) month + interval (i * 2) day + interval (i * 3) second`, i from 0 to 2, by DuckDB 1.4.4, without compression. */
@@ -46,6 +47,12 @@ describe('what other writers make', () => {
   it('keeps the months of intervals', async () => {
     const rows = await readAll(Buffer.from(INTERVALS, 'base64'))
     expect(rows).toEqual([['PT0S'], ['P1M2DT3S'], ['P2M4DT6S']])
+  })
+
+  it('has years before Christ, of UTC too, as PostgreSQL reads them', () => {
+    expect(stampText(-100_000_000_000n, 0, true)).toBe('1200-02-15T14:13:20Z BC')
+    expect(stampText(-100_000_000_000_500n, 1)).toBe('1200-02-15T14:13:19.5 BC')
+    expect(stampText(0n, 2, true)).toBe('1970-01-01T00:00:00Z')
   })
 
   it('has rows without columns', async () => {
