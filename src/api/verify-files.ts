@@ -89,27 +89,37 @@ function firstByteApart(
       const one = (await a.plan({ signal })).find(({ id }) => id === ids[0])
       const other = (await b.plan({ signal })).find(({ id }) => id === ids[1])
       if (!a.replayable || !b.replayable || one === undefined || other === undefined) return null
-      const right = bytesOf(b, other, signal)[Symbol.asyncIterator]()
-      let at = 0
-      let rest: Buffer = Buffer.alloc(0)
-      for await (const chunk of bytesOf(a, one, signal)) {
-        let left: Buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-        while (left.length > 0) {
-          if (rest.length === 0) {
-            const next = await right.next()
-            if (next.done === true) return at
-            rest = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength)
-          }
-          const length = Math.min(left.length, rest.length)
-          if (!left.subarray(0, length).equals(rest.subarray(0, length))) return at + commonBytes(left, rest)
-          at += length
-          left = left.subarray(length)
-          rest = rest.subarray(length)
-        }
+      const right = bytesOf(b, other, signal)
+      try {
+        return await apart(bytesOf(a, one, signal), right)
+      } finally {
+        // Stopped in mid-file, it has the file open.
+        await right.return(undefined)
       }
-      return at
     }),
   )
+}
+
+/** Offset of the first byte in which two streams differ; that of the end where one is the beginning of the other. */
+async function apart(one: AsyncIterable<Uint8Array>, other: AsyncIterator<Uint8Array>): Promise<number> {
+  let at = 0
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of one) {
+    let left: Buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    while (left.length > 0) {
+      if (rest.length === 0) {
+        const next = await other.next()
+        if (next.done === true) return at
+        rest = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength)
+      }
+      const length = Math.min(left.length, rest.length)
+      if (!left.subarray(0, length).equals(rest.subarray(0, length))) return at + commonBytes(left, rest)
+      at += length
+      left = left.subarray(length)
+      rest = rest.subarray(length)
+    }
+  }
+  return at
 }
 
 function commonBytes(a: Buffer, b: Buffer): number {
