@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFile, readdir } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { chooseCommand } from '../../src/cli/choose-command.ts'
@@ -19,6 +20,12 @@ function commandLines(text: string): string[] {
         .trim(),
     )
     .filter((line) => line.startsWith('sluice '))
+}
+
+/** `a/{b,c}.ts` is two names. */
+function inBraces(name: string): string[] {
+  const [whole, choices] = /\{([^}]*)\}/.exec(name) ?? []
+  return whole === undefined ? [name] : (choices ?? '').split(',').flatMap((one) => inBraces(name.replace(whole, one)))
 }
 
 /** Words as a shell takes them apart, for the single quotes that examples use. */
@@ -43,6 +50,27 @@ describe('what documents and help tell to type', () => {
     const lines = texts.flatMap(commandLines)
     expect(lines.length).toBeGreaterThan(5)
     for (const line of lines) expect(() => check(line), line).not.toThrow()
+  })
+
+  it('names files and folders that exist', async () => {
+    const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+      cwd: root,
+      encoding: 'utf8',
+    }).split('\n')
+    const paths = new Set(
+      tracked.flatMap((path) => path.split('/').map((_, i, parts) => parts.slice(0, i + 1).join('/'))),
+    )
+    const isThere = (name: string): boolean => [...paths].some((path) => path === name || path.endsWith(`/${name}`))
+    const named: string[] = []
+    for (const document of ['ARCHITECTURE.md', 'CONTRIBUTING.md']) {
+      const text = await readFile(new URL(document, root), 'utf8')
+      const inline = [...text.replace(/```[\s\S]*?```/g, '').matchAll(/`([\w./{},-]+)`/g)].map(([, name = '']) => name)
+      const typed = [...text.matchAll(/\btest\/[\w./-]+/g)].map(([name]) => name)
+      named.push(...[...inline, ...typed].filter((name) => /[a-z]\/|\.(ts|mjs|wat|md)$/.test(name)).flatMap(inBraces))
+    }
+    expect(named.length).toBeGreaterThan(80)
+    const ours = named.filter((name) => !/NAME|^\.|^dist\//.test(name)).map((name) => name.replace(/\/$/, ''))
+    expect(ours.filter((name) => !isThere(name))).toEqual([])
   })
 
   it('names npm scripts that exist', async () => {
