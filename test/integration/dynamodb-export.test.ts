@@ -80,11 +80,20 @@ describe("DynamoDB's own export", () => {
     expect(said.error).toBeUndefined()
   })
 
+  it('what aws dynamodb scan prints is its items, by its looks', async () => {
+    const items = ITEMS.map(({ Item }) => Item)
+    writeFileSync(join(folder, 'scan.json'), JSON.stringify({ Items: items, Count: 2, ScannedCount: 2 }, null, 4))
+    await place.table('id text, n numeric, tags jsonb')
+    const { result, rows } = await place.run(join(folder, 'scan.json'))
+    expect({ error: result.error, rows: result.rowsRead }).toEqual({ error: undefined, rows: 2 })
+    expect(rows).toBe('a|1|["x", "y"]\nb|2.50|~')
+  })
+
   it('a row whose key is called Item stays a row', async () => {
     const rows = [{ Item: { name: 'x', S: { a: 1 } } }, { Item: { S: 'y' } }]
     writeFileSync(join(folder, 'rows.json'), lines(...rows))
-    await move(join(folder, 'rows.json'), join(folder, 'same.csv'), { sinkFormat: 'jsonl' })
-    expect(readFileSync(join(folder, 'same.csv'), 'utf8')).toBe(lines(...rows))
+    await move(join(folder, 'rows.json'), join(folder, 'same.json'), { sinkFormat: 'jsonl' })
+    expect(readFileSync(join(folder, 'same.json'), 'utf8')).toBe(lines(...rows))
   })
 })
 

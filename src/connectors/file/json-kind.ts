@@ -5,6 +5,10 @@ import { isFileList } from './beside-data.ts'
 /** A name, and a value that says its type: an attribute as DynamoDB writes it. */
 const ATTRIBUTE = String.raw`"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:S|N|B|BOOL|NULL|M|L|SS|NS|BS)"\s*:`
 const ITEM = new RegExp(String.raw`^\s*\{\s*"Item"\s*:\s*\{\s*(?:\}\s*\}|${ATTRIBUTE})`)
+/** What `aws dynamodb scan` prints: formats/dynamodb-json reads it. */
+const ANSWER = new RegExp(
+  String.raw`^\s*\{\s*(?:"(?:Count|ScannedCount)"\s*:\s*\d+\s*,\s*)*"Items"\s*:\s*\[\s*\{\s*${ATTRIBUTE}`,
+)
 const CHANGE = new RegExp(String.raw`^\s*\{\s*"Metadata"\s*:\s*\{\s*"WriteTimestampMicros"\s*:\s*\{\s*"N"\s*:`)
 
 /**
@@ -13,7 +17,7 @@ const CHANGE = new RegExp(String.raw`^\s*\{\s*"Metadata"\s*:\s*\{\s*"WriteTimest
  * @throws SLUICE_UNKNOWN_FORMAT for what holds no rows: an incremental export, a list of files
  */
 export function jsonKind(head: string, url: string): Extract<FormatName, 'jsonl' | 'dynamodb-json'> {
-  if (ITEM.test(head)) return 'dynamodb-json'
+  if (ITEM.test(head) || ANSWER.test(head)) return 'dynamodb-json'
   if (CHANGE.test(head))
     throw new SluiceError(
       'SLUICE_UNKNOWN_FORMAT',

@@ -1,17 +1,30 @@
 import type { Value } from '../../core/batch.ts'
 import { toSluiceError } from '../../core/errors.ts'
-import type { FormatReader } from '../../core/ports.ts'
+import type { FormatReader, ReadPlace } from '../../core/ports.ts'
 import { createJsonLinesReader, type JsonLinesReaderOptions } from '../jsonl/jsonl-reader.ts'
 import type { RowBlock } from '../jsonl/row-reader.ts'
 import { parseJson } from '../typed-json.ts'
 import { attributeToValue } from './attribute-value.ts'
 
 /**
- * Reads DynamoDB's JSON, one item a line: `{"Item":{…}}` as AWS's export to S3 writes it, and bare `{"id":{"S":"a"}}`. Text is taken as it is,
+ * Reads DynamoDB's JSON, one item a line: `{"Item":{…}}` as AWS's export to S3 writes it, and bare `{"id":{"S":"a"}}`; an array of either; and
+ * `{"Items":[…],"Count":…}`, as DynamoDB answers and AWS's command line prints it. Text is taken as it is,
  * NUL characters included, which DynamoDB can hold.
  */
-export function createDynamoJsonReader(options: Omit<JsonLinesReaderOptions, 'unwrap'>): FormatReader {
-  return createJsonLinesReader({ ...options, unwrap: unwrapItems })
+export function createDynamoJsonReader(
+  options: Omit<JsonLinesReaderOptions, 'unwrap' | 'answer' | 'onTail'>,
+): FormatReader {
+  return createJsonLinesReader({ ...options, unwrap: unwrapItems, answer: ANSWER, onTail: warnOfMore })
+}
+
+/** What `aws dynamodb scan` and `query` print begins so: no attribute is a bare array. */
+const ANSWER = /^\s*\{\s*(?:"(?:Count|ScannedCount)"\s*:\s*\d+\s*,\s*)*"Items"\s*:\s*\[/
+
+/** A page is not the table. */
+function warnOfMore(tail: object, o: ReadPlace): void {
+  for (const [name, value] of Object.entries(tail))
+    if ((name === 'NextToken' || name === 'LastEvaluatedKey') && value !== null)
+      o.warn(`${o.url} is not all of what was scanned: it ends with a ${name}, behind which there was more`)
 }
 
 /** Items out of parsed lines. @throws SLUICE_JSON, SLUICE_ENCODING, with their place */

@@ -19,12 +19,18 @@ export interface JsonLinesReaderOptions {
   readonly maxRowBytes: number
   /** What lies inside of each line's object, for formats that wrap their rows in one; `first` are the head's columns. */
   readonly unwrap?: (block: RowBlock, first: readonly string[], url: string) => RowBlock
+  /** What stands before the array of rows inside of an object, at its beginning, up to and with the `[`; read as Latin-1. */
+  readonly answer?: RegExp
+  /** Told what follows that array. */
+  readonly onTail?: (tail: object, o: ReadPlace) => void
 }
 
 /** Rows and bytes at the beginning whose keys make the head's columns. */
 const HEAD_ROWS = 100
 const HEAD_BYTES = 1024 * 1024
 const HEAD_BLOCK_BYTES = 16 * 1024
+/** Where the array of an answer has to begin. */
+const ANSWER_BYTES = 4 * 1024
 /** A batch: some thousand rows, whose values come to about three times this. */
 const BATCH_BYTES = 256 * 1024
 
@@ -64,7 +70,7 @@ async function readHead(
     const window = seekable
       ? raw
       : new Window(transcode(held(raw), { encoding, skipBytes: 0, replace: replaces(options) }), 0, o.signal)
-    const { layout, line } = await findLayout(window)
+    const { layout, line } = await findLayout(window, options.answer)
     const first = { byte: window.base, row: 0, line }
     const names = options.columns ?? (await headColumns(window, { layout, from: first }, { ...o, options }))
     const state: HeadState = { layout, encoding, seekable, skipBytes: seekable ? 0 : bomBytes }
@@ -85,8 +91,16 @@ async function* held(window: Window): AsyncGenerator<Uint8Array, void, undefined
   }
 }
 
-/** Passes over blank lines and the `[` of an array. */
-async function findLayout(window: Window): Promise<{ layout: Layout; line: number }> {
+/** Passes over blank lines, the `[` of an array, and what stands before it in an answer. */
+async function findLayout(window: Window, answer: RegExp | undefined): Promise<{ layout: Layout; line: number }> {
+  if (answer !== undefined) {
+    await window.fill(ANSWER_BYTES)
+    const begin = answer.exec(window.bytes.toString('latin1', 0, ANSWER_BYTES))?.[0]
+    if (begin !== undefined) {
+      window.drop(begin.length)
+      return { layout: 'answer', line: begin.split('\n').length - 1 }
+    }
+  }
   for (let line = 0; ;) {
     await window.fill(1)
     const code = window.bytes[0]
@@ -145,6 +159,7 @@ async function* readBatches(
     blockBytes: BATCH_BYTES,
     maxRowBytes,
     url: o.url,
+    onTail: (tail) => o.options.onTail?.(tail, o),
   })
   try {
     await skipTo(window, o.from.byte)
@@ -180,13 +195,13 @@ async function skipTo(window: Window, byte: number): Promise<void> {
 
 function newParser(columns: readonly string[], layout: Layout, options: JsonLinesReaderOptions): RowParser {
   const { onInvalidUtf8 = 'error', onNul = 'keep' } = options
-  return new RowParser(columns, { onInvalidUtf8, onNul, acrossLines: layout === 'array' })
+  return new RowParser(columns, { onInvalidUtf8, onNul, acrossLines: layout !== 'lines' })
 }
 
 function headState(state: Json): HeadState {
   if (typeof state === 'object' && state !== null && !Array.isArray(state)) {
     const { layout, encoding, seekable, skipBytes } = state as { readonly [key: string]: Json }
-    const known = layout === 'lines' || layout === 'array'
+    const known = layout === 'lines' || layout === 'array' || layout === 'answer'
     if (known && typeof encoding === 'string' && typeof seekable === 'boolean' && typeof skipBytes === 'number') {
       return { layout, encoding, seekable, skipBytes }
     }

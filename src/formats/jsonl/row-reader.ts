@@ -10,8 +10,11 @@ import type { Window } from './window.ts'
 const MISPLACED = /^(?:the end of the line|'[{,]' where the end of the line)/
 const ONE_A_LINE = 'mend the line; where objects span lines, or several stand on one, jq -c . makes one a line of them'
 
-/** `lines`: one object a line. `array`: one JSON array of objects. */
-export type Layout = 'lines' | 'array'
+/** `lines`: one object a line. `array`: one JSON array of objects. `answer`: such an array inside of an object, whose other members follow it. */
+export type Layout = 'lines' | 'array' | 'answer'
+
+/** What follows the array of an answer: counts, and a key or a token. */
+const MOST_TAIL_BYTES = 64 * 1024
 
 /** Rows of one block and where they stand. */
 export interface RowBlock {
@@ -29,6 +32,8 @@ export interface RowReaderOptions {
   readonly blockBytes: number
   readonly maxRowBytes: number
   readonly url: string
+  /** Told what follows the array of an `answer`. */
+  readonly onTail?: ((tail: object) => void) | undefined
 }
 
 /** Cuts a window into blocks of whole rows and parses them. Memory: one block (its bytes, its text, its rows) and what the window holds. */
@@ -38,6 +43,9 @@ export class RowReader {
   readonly #o: RowReaderOptions
   #position: Position
   #closed = false
+  readonly #isArray: boolean
+  /** What followed the array of an `answer` so far; up to MOST_TAIL_BYTES. */
+  #tail = ''
   // The block in hand.
   #block: Buffer = Buffer.alloc(0)
   #rows: Value[][] = []
@@ -53,6 +61,7 @@ export class RowReader {
     this.#parser = parser
     this.#o = o
     this.#position = o.from
+    this.#isArray = o.layout !== 'lines'
   }
 
   /**
@@ -68,8 +77,9 @@ export class RowReader {
       const view = this.#window.bytes.subarray(0, size)
       const whole = this.#window.ended && view.byteLength === this.#window.bytes.byteLength
       if (whole && view.byteLength === 0) {
-        if (this.#o.layout === 'array' && !this.#closed)
+        if (this.#isArray && !this.#closed)
           throw this.#fault({ code: 'SLUICE_JSON', message: 'the array does not end', at: 0 })
+        if (this.#o.layout === 'answer') this.#endAnswer()
         return null
       }
       const used = this.#take(view, whole)
@@ -94,12 +104,12 @@ export class RowReader {
     this.#line = this.#position.line
     this.#counted = 0
     this.#nextLineEnd = -1
-    const limit = whole || this.#o.layout === 'array' ? view.byteLength : view.lastIndexOf(0x0a) + 1
+    const limit = whole || this.#isArray ? view.byteLength : view.lastIndexOf(0x0a) + 1
     if (limit === 0) return 0
     this.#block = view.subarray(0, limit)
     this.#parser.load(this.#block)
     try {
-      return this.#o.layout === 'array' ? this.#takeElements(limit, whole) : this.#takeLines(limit)
+      return this.#isArray ? this.#takeElements(limit, whole) : this.#takeLines(limit)
     } catch (error) {
       if (!(error instanceof JsonFault)) throw error
       // Bytes that are no text often break the grammar, too: what comes first is told.
@@ -159,7 +169,9 @@ export class RowReader {
     const bytes = this.#block
     let at = skipBlank(bytes, from, true)
     if (this.#closed) {
-      if (at < limit) throw unexpected(bytes, at, 'the end of the file')
+      if (this.#o.layout === 'answer' && this.#tail.length + limit - from <= MOST_TAIL_BYTES)
+        this.#tail += bytes.toString('latin1', from, limit)
+      else if (at < limit) throw unexpected(bytes, at, 'the end of the file')
       return limit
     }
     const first = this.#position.row === 0 && this.#rows.length === 0
@@ -176,6 +188,14 @@ export class RowReader {
     this.#countLines(at)
     this.#add(row, at)
     return this.#parser.at
+  }
+
+  #endAnswer(): void {
+    try {
+      this.#o.onTail?.(JSON.parse(`{"":[]${this.#tail}`) as object)
+    } catch {
+      throw this.#fault({ code: 'SLUICE_JSON', message: 'the object around the array does not end', at: 0 })
+    }
   }
 
   /** Takes in the row that the parser has just read from `at` on. */

@@ -130,7 +130,7 @@ function keyOf(value: Value, { name, kind, key, converts }: Attribute): string {
     const text = keyValue(value, { type, converts })
     if (text === null)
       throw new SluiceError('SLUICE_VALUE', `the ${role} key is not of the type ${type}`, {
-        hint: `${shellQuote(['--type', `${name}=${type}`])} converts it`,
+        hint: typeHint(value, { name, type }),
       })
     // What most keys are: a short text.
     if (type === 'S' && text !== '' && text.length < 300) return text
@@ -140,13 +140,21 @@ function keyOf(value: Value, { name, kind, key, converts }: Attribute): string {
   }
 }
 
+/** DynamoDB's own JSON, read as if it was plain, has maps for keys. */
+function typeHint(value: Value, { name, type }: { readonly name: string; readonly type: KeyType }): string {
+  const isPlain = typeof value !== 'object' || value === null || value instanceof Uint8Array || value.kind === 'number'
+  return !isPlain && /^\s*\{\s*"(?:S|N|B)"\s*:\s*"[^]*"\s*\}\s*$/.test(value.text)
+    ? "it looks like DynamoDB's own JSON: --source-format dynamodb-json"
+    : `${shellQuote(['--type', `${name}=${type}`])} converts it`
+}
+
 /** @throws SLUICE_VALUE for what DynamoDB would refuse, with no word about the row */
 function checkIndexValue(value: Exclude<Value, undefined>, { name, converts }: Attribute, key: IndexKey): void {
   if (value === null) throw badIndexKey(`is NULL, and a key of the index ${key.index} cannot be`)
   const text = keyValue(value, { type: key.type, converts })
   if (text === null)
     throw new SluiceError('SLUICE_VALUE', `the key of the index ${key.index} is not of the type ${key.type}`, {
-      hint: `${shellQuote(['--type', `${name}=${key.type}`])} converts it`,
+      hint: typeHint(value, { name, type: key.type }),
     })
   checkIndexKey(text, key)
 }

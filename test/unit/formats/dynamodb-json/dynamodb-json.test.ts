@@ -8,15 +8,19 @@ import { typedFromJson } from '../../../../src/formats/dynamodb-json/typed-from-
 const signal = new AbortController().signal
 const place = { signal, url: 'items.json', warn: () => undefined }
 
-async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(text)
+async function* chunksOf(text: string, from = 0): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text).subarray(from)
 }
 
 async function read(text: string): Promise<{ columns: readonly string[]; batches: readonly RowsBatch[] }> {
   const reader = createDynamoJsonReader({ maxRowBytes: 1 << 20 })
   const head = await reader.head(chunksOf(text), place)
   const batches: RowsBatch[] = []
-  for await (const batch of reader.read(chunksOf(text), head, { ...place, form: 'rows', from: head.first }))
+  for await (const batch of reader.read(chunksOf(text, head.first.byte), head, {
+    ...place,
+    form: 'rows',
+    from: head.first,
+  }))
     if (batch.form === 'rows') batches.push(batch)
   return { columns: head.columns.map((column) => column.name), batches }
 }
@@ -51,6 +55,57 @@ describe('the reader', () => {
       ],
       ['2', undefined, undefined, undefined, undefined, undefined, undefined, { kind: 'number', text: '1' }],
     ])
+  })
+
+  describe('what a Scan answers', () => {
+    const items = ['{"id":{"S":"a"}}', '{"id":{"S":"]}"},"n":{"N":"1"}}']
+    const end = '"Count":2,"ScannedCount":2,"ConsumedCapacity":null}'
+
+    it.each([
+      ['as the command line prints it', JSON.stringify(JSON.parse(`{"Items":[${items.join()}],${end}`), null, 4)],
+      ['on one line', `{"Items":[${items.join()}],${end}\n`],
+      ['with counts first', `{"Count":2, "Items" : [${items.join(',\n')}],"ScannedCount":2}`],
+      ['with nothing else', `\n{"Items":[${items.join()}]}`],
+    ])('%s, is its items', async (_, text) => {
+      const { batches } = await read(text)
+      expect(batches.flatMap((batch) => batch.rows.map((row) => row[0]))).toEqual(['a', ']}'])
+      const [first] = batches[0]?.places ?? []
+      expect(text.slice(first?.byte)).toMatch(/^\{\s*"id"/)
+      expect(first?.line).toBe(text.slice(0, first?.byte).split('\n').length)
+    })
+
+    it('without an item, is none', async () => {
+      expect((await read('{"Items":[],"Count":0,"ScannedCount":0}')).batches).toEqual([])
+    })
+
+    it.each([`{"Items":[${items.join()}],"Count":2`, `{"Items":[${items.join()}]`, `{"Items":[${items.join()}]} x`])(
+      'cut or followed by more, is an error: %s',
+      async (text) => {
+        expect(await failure(text)).toMatchObject({ code: 'SLUICE_JSON' })
+      },
+    )
+
+    it.each(['"NextToken":"abc"', '"LastEvaluatedKey":{"id":{"S":"a"}}'])(
+      'that is a page is told: %s',
+      async (more) => {
+        const warned: string[] = []
+        const reader = createDynamoJsonReader({ maxRowBytes: 1 << 20 })
+        const text = `{"Items":[${items.join()}],${more}}`
+        const o = { ...place, warn: (message: string) => warned.push(message) }
+        const head = await reader.head(chunksOf(text), o)
+        for await (const batch of reader.read(chunksOf(text, head.first.byte), head, {
+          ...o,
+          form: 'rows',
+          from: head.first,
+        }))
+          expect(batch.form).toBe('rows')
+        expect(warned).toEqual([expect.stringContaining('not all')])
+      },
+    )
+
+    it('an attribute called Items is one', async () => {
+      expect((await read('{"Items":{"L":[]}}')).columns).toEqual(['Items'])
+    })
   })
 
   it('tells an attribute called Item, S or M from a wrapped item', async () => {
