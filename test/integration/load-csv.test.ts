@@ -43,6 +43,17 @@ describe.each(['postgres15', 'postgres18'] as const)('CSV into %s', (server) => 
     expect(rows).toBe('1|a\n2|b\nc\n3|\\.')
   })
 
+  it('loads text as it stands, whatever kinds of blocks an extent has: plain, with a quote, with backslashes', async () => {
+    const plain = (from: number): string =>
+      Array.from({ length: 20_000 }, (_, i) => `${from + i},plain ${from + i}\n`).join('')
+    const text = `id,name\n${plain(1)}20001,"a,\n\\N"\n${plain(20_002)}40002,C:\\new\\.\n40003,\\N\n${plain(40_004)}60004,""\n60005,\n`
+    const { result } = await load(text, 'id int, name text')
+    expect(result).toMatchObject({ status: 'done', rowsRead: 60_005, rowsWritten: 60_005 })
+    expect(
+      await psql(db, "SELECT id, quote_nullable(name) FROM t WHERE name IS DISTINCT FROM 'plain ' || id ORDER BY id"),
+    ).toBe("20001|E'a,\n\\\\N'\n40002|E'C:\\\\new\\\\.'\n40003|E'\\\\N'\n60004|''\n60005|NULL")
+  })
+
   it.each([
     ['numeric(10,2)', '1.255'],
     ['timestamp(3)', '2020-01-01 10:00:00.1234'],

@@ -65,6 +65,13 @@ describe('one bad value in row 1,234,567 of 1,300,000', () => {
   it.each<[string, Big]>([
     ['plain rows', { head: 'id,v,p\n', row: (i) => `${i},${value(i)},${pad}\n` }],
     [
+      'a quote or a backslash now and then, so that extents go as text first and as CSV then',
+      {
+        head: 'id,v,p\n',
+        row: (i) => `${i},${value(i)},${i % 60_000 === 0 ? '"a\nb"' : i % 60_000 === 30_000 ? 'a\\nb' : pad}\n`,
+      },
+    ],
+    [
       'a first record with line ends inside',
       { head: 'id,v,p\n', row: (i) => `${i},${value(i)},${i === 1 ? '"a\nb\n\nc"' : pad}\n` },
     ],

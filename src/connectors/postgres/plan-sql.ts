@@ -28,7 +28,7 @@ export async function planSql(request: SinkRequest, schema: Schema): Promise<rea
         ? new Ledger(options.ledgerSchema ?? LEDGER_SCHEMA, { jobId: '', fingerprint: '', partitions: [] })
         : null
     const truncating = truncate ? [`TRUNCATE ${quoted}`] : []
-    const copying = copyStatement(quoted, columns, shape)
+    const copying = copyStatement({ table: quoted, columns }, shape, 'csv')
     const made = [...(options.beforeSql ?? []), ...(missing === null ? [] : [missing.sql])]
     const after = options.afterSql ?? []
     // Each lane's transaction, or each extent's where there is a ledger.

@@ -10,7 +10,8 @@ import { CopyIn } from './copy-in.ts'
 import { sqlState } from '../errors.ts'
 import { sentRecords } from './copy-run.ts'
 import type { CopyRun, SentBatch } from './copy-run.ts'
-import { copyStatement, shapeForCopy } from './copy-statement.ts'
+import { copyStatement, readsAsText, shapeForCopy } from './copy-statement.ts'
+import type { CopyFormat } from './copy-statement.ts'
 import type { Ledger } from './ledger.ts'
 import { INTERNAL_ERROR, locateError, placeOf } from './locate-error.ts'
 import type { TableColumn } from '../table/table.ts'
@@ -50,6 +51,8 @@ export class PostgresLane implements Lane {
   #extentRows = 0
   /** Bytes of the extent that were sent as they came. */
   #extentBytes: Uint8Array[] = []
+  /** All of the extent so far reads as text to COPY: once it does not, the rest goes as CSV, so that an extent has two COPYs for that at most. */
+  #asText = true
   /** The extent is committed already, by a backend of an earlier run: its batches are passed over. */
   #known = false
 
@@ -62,6 +65,7 @@ export class PostgresLane implements Lane {
     this.#extentRows = 0
     this.#extentBytes = []
     this.#known = false
+    this.#asText = !this.#settings.oneStatement
     await this.#beginTransaction()
     if (this.#settings.ledger === null || (await this.#settings.ledger.insert(this.connection, extent))) return
     await this.#rollback()
@@ -82,9 +86,11 @@ export class PostgresLane implements Lane {
         where: { ...placeOf({ sent, index: bad.recordIndex }), column: batch.columns[bad.columnIndex] },
       })
     const names = columns.map((column) => column.name)
-    const key = JSON.stringify([names, shape])
+    this.#asText &&= readsAsText(sent.bytes, shape, batch.form === 'rows' || batch.quoted)
+    const format = this.#asText ? 'text' : 'csv'
+    const key = JSON.stringify([names, shape, format])
     if (this.#run !== null && this.#run.key !== key) await this.#endRun()
-    this.#run ??= await this.#startRun(key, names, shape)
+    this.#run ??= await this.#startRun(key, { columns: names, shape, format })
     this.#run.sent.push(sent)
     if (batch.form === 'csv' && !this.#settings.oneStatement) this.#extentBytes.push(batch.bytes)
     await this.#told(this.#run, () => this.#run?.copy.write(sent.bytes) ?? Promise.resolve())
@@ -160,9 +166,12 @@ export class PostgresLane implements Lane {
     return { batch, bytes, shape: ROWS_SHAPE }
   }
 
-  async #startRun(key: string, columns: readonly string[], shape: CsvShape): Promise<CopyRun> {
+  async #startRun(
+    key: string,
+    { columns, shape, format }: { columns: readonly string[]; shape: CsvShape; format: CopyFormat },
+  ): Promise<CopyRun> {
     const { table } = this.#settings.load
-    const statement = copyStatement(this.#settings.target, columns, shape)
+    const statement = copyStatement({ table: this.#settings.target, columns }, shape, format)
     const copy = await CopyIn.start(this.connection.client, statement, `loading into ${table.schema}.${table.name}`)
     return { copy, key, statement, columns, sent: [], rows: 0, linesBefore: 0, countsCr: null }
   }
