@@ -106,20 +106,23 @@ function fromEnvironment(env: Environment): AwsCredentials | null {
   return { accessKeyId, secretAccessKey, sessionToken }
 }
 
+/** The chain warns on the console where process.env has keys and a profile is named: the library prints nothing. */
+const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
+
 /**
  * AWS's own chain. Loaded only here: 50 ms and more. Files come from the environment handed in; what else the chain looks
- * up (container, web identity, AWS_EC2_METADATA_DISABLED) it reads from the process's own environment.
+ * up (container, web identity, AWS_EC2_METADATA_DISABLED) it reads from the process's own environment. Not so keys: a profile that is
+ * named, `default` too, keeps it from those (credential-provider-node, defaultProvider).
  */
 async function loadByProviderChain(options: CredentialOptions): Promise<AwsCredentials> {
   const { env, profile } = options
   const { fromIni, fromNodeProviderChain } = await import('@aws-sdk/credential-providers')
   const files = awsFiles(env)
   const shared = { filepath: files.credentials, configFilepath: files.config, ignoreCache: true }
-  const named = profile ?? env.AWS_PROFILE
   const provider =
     profile === undefined
-      ? fromNodeProviderChain({ ...shared, ...(named === undefined ? {} : { profile: named }) })
-      : fromIni({ ...shared, profile })
+      ? fromNodeProviderChain({ ...shared, profile: env.AWS_PROFILE || 'default', logger: SILENT })
+      : fromIni({ ...shared, profile, logger: SILENT })
   const found = await provider()
   return {
     accessKeyId: found.accessKeyId,

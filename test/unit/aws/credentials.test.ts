@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
 import { createCredentialSource, type AwsCredentials } from '../../../src/aws/credentials.ts'
 import { findRegion, regionOfProfile } from '../../../src/aws/region.ts'
 
@@ -26,6 +29,29 @@ describe('credentials', () => {
     })
     const token = { ...KEYS, AWS_SESSION_TOKEN: 't' }
     expect(await createCredentialSource({ env: token }).get()).toMatchObject({ sessionToken: 't' })
+  })
+
+  it('do not come from the process behind the back of what was handed in', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'sluice-aws-'))
+    const warn = vi.spyOn(console, 'warn')
+    try {
+      vi.stubEnv('AWS_ACCESS_KEY_ID', 'of-the-process')
+      vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'of-the-process')
+      vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+      const source = () => createCredentialSource({ env: { HOME: home } })
+      await expect(source().get()).rejects.toMatchObject({ code: 'SLUICE_CREDENTIALS' })
+      mkdirSync(join(home, '.aws'))
+      writeFileSync(
+        join(home, '.aws/credentials'),
+        '[default]\naws_access_key_id = of-the-file\naws_secret_access_key = s\n[other]\naws_access_key_id = o\naws_secret_access_key = s\n',
+      )
+      expect(await source().get()).toMatchObject({ accessKeyId: 'of-the-file' })
+      const other = createCredentialSource({ env: { HOME: home, AWS_PROFILE: 'other' } })
+      expect(await other.get()).toMatchObject({ accessKeyId: 'o' })
+      expect(warn).not.toHaveBeenCalled()
+    } finally {
+      rmSync(home, { recursive: true })
+    }
   })
 
   it('are none without signing', async () => {
