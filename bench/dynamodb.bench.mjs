@@ -1,11 +1,10 @@
 // CSV → DynamoDB: 1,770,724 rows into nullddb, which answers at once, so that what is timed is the client; beside ddbimport.
 // Both are built from source by who runs the bench: NULLDDB and DDBIMPORT name the programs (docs: README.md here).
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
+import { ENV, loads, startNullddb, TYPED } from './nullddb.mjs'
 import { makePostcodes } from './postcodes.mjs'
-import { bars, race, ratio, sh, spread, table } from './race.mjs'
-import { freePort, onStop, scratch, sluice } from './services.mjs'
+import { bars, race, ratio, spread, table } from './race.mjs'
+import { scratch } from './services.mjs'
 
 const ROWS = Number(process.env.BENCH_ROWS ?? 1_770_724)
 /** Puts a second, and how long an answer takes, of the server that has a limit. */
@@ -13,68 +12,27 @@ const [WCU, DELAY] = [40_000, '10ms']
 /** --write-units that a load takes twenty seconds with: each item is one unit. */
 const UNITS = Math.ceil(ROWS / 20)
 
-async function startNullddb(flags = []) {
-  if (process.env.NULLDDB === undefined) throw new Error('NULLDDB names no program')
-  const port = await freePort()
-  const child = spawn(process.env.NULLDDB, ['-addr', `127.0.0.1:${port}`, ...flags], { stdio: 'ignore' })
-  onStop(() => child.kill('SIGKILL'))
-  await new Promise((resolve) => setTimeout(resolve, 500))
-  const endpoint = `http://127.0.0.1:${port}`
-  return { endpoint, counts: () => JSON.parse(sh(`curl -s ${endpoint}/`)) }
-}
-
-/** The file in a zip, served by a process of its own with the demo's web server. @returns its address */
-async function serveZip(file, zip) {
-  sh(`python3 -m zipfile -c ${zip} ${file}`)
-  const script = `const { serveFile } = await import('${new URL('../dist/cli/demo/server.js', import.meta.url)}')
-console.log((await serveFile('${zip}', 'postcodes.zip')).url)`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
-  onStop(() => child.kill('SIGKILL'))
-  const [said] = await once(child.stdout, 'data')
-  return String(said).trim()
-}
-
 export async function run({ rounds }) {
   const folder = scratch()
   const file = join(folder, 'postcodes.csv')
   const bytes = makePostcodes({ rows: ROWS, path: file })
-  const env = {
-    ...process.env,
-    AWS_ACCESS_KEY_ID: 'bench',
-    AWS_SECRET_ACCESS_KEY: 'benchbench',
-    AWS_REGION: 'eu-west-1',
-  }
   const quick = await startNullddb()
   const limited = await startNullddb(['-wcu', String(WCU), '-delay', DELAY])
   // Held up by nothing but the way: what threads are for.
   const far = await startNullddb(['-delay', DELAY])
   const refusing = await startNullddb(['-unprocessed', '0.2'])
-  let before = null
-  const counted = (server) => ({
-    before: () => {
-      before = server.counts()
-    },
-    check: () => {
-      const puts = server.counts().puts - before.puts
-      if (puts !== ROWS) throw new Error(`${puts} puts for ${ROWS} rows`)
-    },
-  })
+  const { own, counted, before } = loads(folder, ROWS)
   const requests = []
-  const zip = await serveZip(file, join(folder, 'postcodes.zip'))
-  const own = (server, more = '', source = file) =>
-    `AWS_ENDPOINT_URL_DYNAMODB=${server.endpoint} ${sluice()} copy ${source} dynamodb:///Postcodes ${more} --state-dir ${folder}/state --new-job -q`
-  const typed = '--type latitude=number --type longitude=number'
   const ways = [
-    { name: 'sluice', command: own(quick, typed), ...counted(quick) },
+    { name: 'sluice', command: own(quick, TYPED), ...counted(quick) },
     {
       name: 'sluice, --select and --replace',
       command: own(
         quick,
-        `${typed} --select postcode,latitude,longitude --replace 'postcode=/ //' --skip-if-empty latitude,longitude`,
+        `${TYPED} --select postcode,latitude,longitude --replace 'postcode=/ //' --skip-if-empty latitude,longitude`,
       ),
       ...counted(quick),
     },
-    { name: 'sluice, the same in a zip over HTTP', command: own(quick, typed, zip), ...counted(quick) },
     ...(process.env.DDBIMPORT === undefined
       ? []
       : [
@@ -84,21 +42,21 @@ export async function run({ rounds }) {
             ...counted(quick),
           },
         ]),
-    { name: `sluice, ${DELAY} an answer, --workers 0`, command: own(far, `${typed} --workers 0`), ...counted(far) },
-    { name: `sluice, ${DELAY} an answer, --workers 2`, command: own(far, `${typed} --workers 2`), ...counted(far) },
-    { name: `sluice, ${WCU} puts/s, ${DELAY} an answer`, command: own(limited, typed), ...counted(limited) },
+    { name: `sluice, ${DELAY} an answer, --workers 0`, command: own(far, `${TYPED} --workers 0`), ...counted(far) },
+    { name: `sluice, ${DELAY} an answer, --workers 2`, command: own(far, `${TYPED} --workers 2`), ...counted(far) },
+    { name: `sluice, ${WCU} puts/s, ${DELAY} an answer`, command: own(limited, TYPED), ...counted(limited) },
     { name: 'sluice, --write-units', command: own(quick, `--types string --write-units ${UNITS}`), ...counted(quick) },
     {
       name: 'sluice, a fifth unprocessed',
-      command: own(refusing, typed),
+      command: own(refusing, TYPED),
       before: counted(refusing).before,
       check: () => {
         counted(refusing).check()
-        requests.push(refusing.counts().requests - before.requests)
+        requests.push(refusing.counts().requests - before().requests)
       },
     },
   ]
-  const results = race({ rounds, env, ways })
+  const results = race({ rounds, env: ENV, ways })
   const runs = (name) => results.find((one) => one.name === name).runs
   const median = (name, key) => spread(runs(name).map((one) => one[key])).median
   const list = [
@@ -108,11 +66,6 @@ export async function run({ rounds }) {
           { what: 'wall against ddbimport', value: ratio(results, 'sluice', 'ddbimport'), bar: 0.5 },
           { what: 'CPU against ddbimport', value: ratio(results, 'sluice', 'ddbimport', (one) => one.cpu), bar: 0.4 },
         ]),
-    {
-      what: 'a zip over HTTP against the local CSV',
-      value: ratio(results, 'sluice, the same in a zip over HTTP', 'sluice'),
-      bar: 1.1,
-    },
     { what: 'CPU an item', value: (median('sluice', 'cpu') / ROWS) * 1e6, bar: 7, unit: 'µs' },
     {
       what: 'CPU an item, --select and --replace',

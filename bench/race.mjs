@@ -35,12 +35,12 @@ function timed(command, env) {
 }
 
 /**
- * @param {{ rounds: number, env: object, ways: { name: string, before?: () => void, command: string, check?: () => void }[] }} o
- * @returns for each way its runs; the first round warms caches and is not counted
+ * @param {{ rounds: number, env: object, ways: { name: string, before?: () => void, command: string, check?: () => void }[], warm?: boolean }} o
+ * @returns for each way its runs; the first round warms caches and is not counted, unless `warm` is false
  */
-export function race({ rounds, env, ways }) {
+export function race({ rounds, env, ways, warm = true }) {
   const results = ways.map(({ name }) => ({ name, runs: [] }))
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = warm ? 0 : 1; round <= rounds; round += 1) {
     for (const [i, way] of ways.entries()) {
       way.before?.()
       const run = timed(way.command, env)

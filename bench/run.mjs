@@ -11,12 +11,14 @@ const NAMES = {
   unload: 'PostgreSQL → S3',
   parts: 'Parts in flight while they are made',
   dynamodb: 'CSV → DynamoDB',
+  zip: 'CSV in a zip over HTTP → DynamoDB',
   checks: 'Values that COPY would alter',
   scanner: 'The boundary scanner',
   bytes: 'A file to S3 and back',
   link: 'Parts in flight of a file',
   startup: 'Start-up',
   memory: 'Memory',
+  long: 'Memory of a long export',
 }
 
 async function bench(name, rounds) {

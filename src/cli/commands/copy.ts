@@ -6,6 +6,9 @@ import { runJob } from '../run-job.ts'
 import { standardInputFor } from '../standard-input.ts'
 import { compileLess, keepYoungSmall } from '../v8-flags.ts'
 
+/** Ends whose rows become objects on the way: JSON Lines into PostgreSQL took a tenth more CPU with a small young generation. */
+const MADE_OF_OBJECTS = /^dynamodb:|\.(jsonl?|ndjson|parquet)(\.\w+)?(\?|$)/i
+
 /** `sluice copy SOURCE SINK`. */
 export const run: RunCommand = async (context) => {
   const { operands, options, defaults, own, env, stateDir } = context
@@ -23,7 +26,7 @@ export const run: RunCommand = async (context) => {
     })
   }
   if (/^postgres(ql)?:/.test(sink) && !/^(postgres(ql)?|dynamodb):/.test(source)) compileLess()
-  if (!/^(postgres(ql)?|dynamodb):/.test(source) && !sink.startsWith('dynamodb:')) keepYoungSmall()
+  if (![source, sink].some((end) => MADE_OF_OBJECTS.test(end)) && !/^postgres(ql)?:/.test(source)) keepYoungSmall()
   const { copy } = await import('../../index.ts')
   return runJob(context, sink === '-', (watch) =>
     copy({
