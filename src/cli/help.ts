@@ -29,7 +29,7 @@ export function renderHelp(version: string, style: Style): string {
   const width = Math.max(...COMMANDS.map((command) => signature(command).length)) + 2
   const entry = (name: string, summary: string): string => wrapBeside(`  ${name.padEnd(width)}`, summary)
   return [
-    `${style.bold('sluice')} ${version}: bulk load and unload for S3, PostgreSQL and DynamoDB, every row accounted for`,
+    `${style.bold('sluice')} ${version}: bulk load and unload for S3, PostgreSQL and DynamoDB`,
     '',
     `${style.bold('usage')}  sluice COMMAND [flags]`,
     '',
@@ -51,7 +51,7 @@ export function renderHelp(version: string, style: Style): string {
       '0 all written; 1 failed; 2 usage or configuration, before any data moved; 3 finished, with rejects inside the limit; 4 stopped but resumable; 130, 143 by a signal, after a clean checkpoint.',
     ),
     '',
-    'sluice COMMAND --help shows flags and examples of one command; sluice --version the version.',
+    'sluice COMMAND --help tells flags and examples of one; --version the version.',
   ].join('\n')
 }
 

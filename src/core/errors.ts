@@ -55,7 +55,6 @@ export const ERROR_RULES = {
     'a prefix or glob matches no file and no object',
     'check the pattern, or quote it so that the shell leaves it alone',
   ),
-  SLUICE_AMBIGUOUS: usage('a name means more than one thing', 'name one of those that the message lists'),
   SLUICE_EXISTS: usage(
     'the output exists already and --if-exists is fail',
     'choose another name, or --if-exists overwrite or skip',

@@ -10,6 +10,7 @@ const style = createStyle(false)
 describe('help', () => {
   it('lists every command, built or not', () => {
     const text = renderHelp('1.2.3', style)
+    expect(text.split('\n').filter((line) => line.length > 80)).toEqual([])
     for (const name of [...COMMANDS.map((command) => command.name), ...Object.keys(NOT_YET_COMMANDS)])
       expect(text).toMatch(new RegExp(`^  ${name}\\b`, 'm'))
   })

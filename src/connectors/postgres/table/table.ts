@@ -73,7 +73,7 @@ const HINTS = { load: '--create makes the table', read: 'psql -c \\d lists table
 /**
  * Everything that loading into (or reading from) a table needs to know of it.
  *
- * @throws SLUICE_NOT_FOUND with the nearest name; SLUICE_AMBIGUOUS
+ * @throws SLUICE_NOT_FOUND with the nearest name
  */
 export async function describeTable(
   connection: PgConnection,
