@@ -17,7 +17,15 @@ import { requireDistinct } from './distinct-columns.ts'
 import { requireText, within } from './border.ts'
 import { chooseRoute, endpointRequest, surroundingsOf } from './endpoints.ts'
 import type { Route, Surroundings } from './endpoints.ts'
-import { earlierRuns, openJobFolder, reportError, resumeCommand, sinkContext, statusOf } from './job-session.ts'
+import {
+  doneBefore,
+  earlierRuns,
+  openJobFolder,
+  reportError,
+  resumeCommand,
+  sinkContext,
+  statusOf,
+} from './job-session.ts'
 import { seenFromHere } from './located.ts'
 import type { CopyRequest, ResumeRequest } from './requests.ts'
 import { requireBuilt } from './built-options.ts'
@@ -37,6 +45,8 @@ export async function copy(request: CopyRequest): Promise<JobResult> {
 }
 
 async function copyWithin(request: CopyRequest): Promise<JobResult> {
+  const done = request.resume === true ? await doneBefore(request) : null
+  if (done !== null) return done
   const progressor = new Progressor(request.onEvent)
   const around = surroundingsOf(request, progressor)
   const route = await chooseRoute(request.source, request.sink, around)

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { SluiceError, formatPlace } from '../core/errors.ts'
-import type { Json, JobStatus, ReportedError } from '../core/job.ts'
+import type { Json, JobResult, JobStatus, ReportedError } from '../core/job.ts'
 import type { CopyOptions } from '../core/options.ts'
 import type { SinkContext } from '../core/ports.ts'
 import { redactUrl } from '../core/redact.ts'
 import { JobFolder, findUnfinished, newJobId, viewJob } from '../engine/job-folder.ts'
 import type { JobEntry, JobHeader } from '../engine/job-folder.ts'
 import type { Progressor } from '../engine/progress.ts'
-import { seenFrom } from './located.ts'
+import { seenFrom, seenFromHere } from './located.ts'
 import type { CopyRequest } from './requests.ts'
 
 /** Options that do not change what a job does, only how fast or how it is told: a resume may set them anew. */
@@ -93,6 +93,34 @@ async function refuseGivenUp(stateDir: string, jobId: string): Promise<void> {
   throw new SluiceError('SLUICE_JOB_EXISTS', `job ${jobId} cannot go on: ${result.error.message}`, {
     hint: 'sluice jobs shows the newer one; load again without an id',
   })
+}
+
+/**
+ * The result of the job that is to go on, where it is done already; null where there is something to do, or no such job here.
+ *
+ * @throws SLUICE_USAGE where the job writes to another sink than the request says
+ */
+export async function doneBefore(request: CopyRequest): Promise<JobResult | null> {
+  if (request.jobId === undefined) return null
+  const view = await viewJob(request.stateDir, request.jobId).catch((error: unknown) => {
+    if (error instanceof SluiceError && error.code === 'SLUICE_JOB_UNKNOWN') return null
+    throw error
+  })
+  if (view === null) return null
+  const { sink } = seenFromHere(view.header, process.cwd())
+  if (placeOf(sink) !== placeOf(request.sink))
+    throw new SluiceError('SLUICE_USAGE', `job ${request.jobId} writes to ${sink}, not to ${redactUrl(request.sink)}`, {
+      hint: `sluice resume ${request.jobId} goes on with it; another job wants another id`,
+    })
+  return view.result?.status === 'done' ? view.result : null
+}
+
+/** A sink without who writes to it: a password may come another way the second time. */
+function placeOf(sink: string): string {
+  return known(sink)
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1')
+    .replace(/([?&])(user|password)=[^&]*&?/gi, '$1')
+    .replace(/[?&]$/, '')
 }
 
 function newHeader(request: JobRequest, jobId: string): JobHeader {
