@@ -12,8 +12,9 @@ if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
   process.stdout.write(`${version()}\n`)
 } else {
   try {
-    const { collectLessOften } = await import('./v8-flags.ts')
+    const { boundRegexes, collectLessOften } = await import('./v8-flags.ts')
     collectLessOften()
+    boundRegexes()
     const { run } = await import('./run.ts')
     await run({ words, version: version() })
   } catch (error) {

@@ -8,6 +8,14 @@ export function collectLessOften(): void {
   setFlagsFromString('--heap-growing-percent=250')
 }
 
+/**
+ * A `--replace` like `/(a+)+$/` takes for ever on some values, and no signal gets through meanwhile: past 50,000 steps back V8 goes on with its other engine, which
+ * takes none (for all but back references and looking around; v8.dev/blog/non-backtracking-regexp).
+ */
+export function boundRegexes(): void {
+  setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks')
+}
+
 /** How long a job is short; ms. */
 const SHORT_MS = 4000
 /** Of V8 11, how much of a function runs before its compilation is thought of, by default. */

@@ -61,6 +61,20 @@ describe('copy', () => {
     expect(lastLine(stderr)).toMatchObject({ status: 'done', sink: '-' })
   })
 
+  it('a --replace that steps back for ever ends all the same', () => {
+    writeFileSync(join(folder, 'a.csv'), `id,v\n1,${'a'.repeat(60)}b\n2,baa\n`)
+    const words = [MAIN, 'copy', 'a.csv', 'b.csv', '--replace', 'v=/(a+)+$/x/']
+    // No other signal ends what is stuck in a regular expression.
+    const { status } = spawnSync(process.execPath, words, {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...options().env },
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    })
+    expect(status).toBe(0)
+    expect(readFileSync(join(folder, 'b.csv'), 'utf8')).toBe(`id,v\n1,${'a'.repeat(60)}b\n2,bx\n`)
+  })
+
   it('refuses what is there already, with 2, and leaves it alone', async () => {
     writeFileSync(join(folder, 'out.csv'), 'mine')
     const { code, stderr } = await sluice('copy', 'people.csv', 'out.csv')
