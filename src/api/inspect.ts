@@ -99,9 +99,12 @@ async function inspectSource(connector: Connector, endpoint: EndpointRequest, re
     const partitions = await source.plan({ signal })
     // A prefix or glob is what its first object is.
     const kind = connector.fileKind?.({ ...endpoint, url: partitions[0]?.url ?? url })
-    const sizes = partitions.map((partition) => partition.bytes)
+    const format = kind === undefined ? connector.name : (request.options.sourceFormat ?? kind.format)
+    // A partition of Parquet is a row group, and less than its file.
+    const files = format === 'parquet' ? await filesOf(connector, endpoint) : null
+    const sizes = files ?? partitions.map((partition) => partition.bytes)
     return {
-      format: kind === undefined ? connector.name : (request.options.sourceFormat ?? kind.format),
+      format,
       compression: kind?.compression ?? null,
       bytes: sizes.every((size) => size !== null) ? sizes.reduce((sum, size) => sum + size, 0) : null,
       partitions: partitions.map((partition) => ({ url: partition.url, bytes: partition.bytes })),
@@ -111,6 +114,14 @@ async function inspectSource(connector: Connector, endpoint: EndpointRequest, re
   } finally {
     await source.close()
   }
+}
+
+/** Sizes of the files that a name stands for; null where it cannot be said. */
+async function filesOf(connector: Connector, endpoint: EndpointRequest): Promise<readonly (number | null)[] | null> {
+  if (connector.list === undefined) return null
+  const sizes: (number | null)[] = []
+  for await (const { size } of connector.list(endpoint)) sizes.push(size)
+  return sizes
 }
 
 async function lookAt(

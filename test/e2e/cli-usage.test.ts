@@ -18,6 +18,11 @@ const sluice = (...words: string[]) => cli(words, { cwd: folder, env: { XDG_STAT
 describe('usage errors', () => {
   it.each<[string, string[], string]>([
     ['version as a command', ['version'], 'error: unknown command version; did you mean --version?  [SLUICE_USAGE]'],
+    [
+      'unknown action',
+      ['table', 'crate', 'dynamodb:///T'],
+      'error: table crate: nothing to be done with a table; did you mean create?  [SLUICE_USAGE]',
+    ],
     ['unknown command', ['cpoy'], 'error: unknown command cpoy; did you mean copy?  [SLUICE_USAGE]'],
     ['flag before the command', ['--quiet', 'copy'], 'error: --quiet comes before a command  [SLUICE_USAGE]'],
     [

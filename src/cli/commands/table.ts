@@ -1,3 +1,4 @@
+import { nearest } from '../../core/nearest.ts'
 import { createTable, deleteTable, describeTable, SluiceError, type TableInfo, type TableResult } from '../../index.ts'
 import { confirm } from '../confirm.ts'
 import type { CommandContext, RunCommand } from '../context.ts'
@@ -31,7 +32,9 @@ async function act(action: string, url: string, context: CommandContext): Promis
     }
     return deleteTable(url, { ...request, options: { ...options, yes: true } })
   }
-  throw new SluiceError('SLUICE_USAGE', `table ${action}: nothing to be done with a table`, {
+  const meant = nearest(action, ACTIONS)
+  const guess = meant === null ? '' : `; did you mean ${meant}?`
+  throw new SluiceError('SLUICE_USAGE', `table ${action}: nothing to be done with a table${guess}`, {
     hint: `one of ${ACTIONS.join(', ')}`,
   })
 }
