@@ -99,12 +99,16 @@ describe.each(['postgres15', 'postgres18'] as const)('CSV flags into %s', (serve
     ['a quote that does not end', 'id,v,w\n1,a,b\n2,"c,d\n3,e,f\n', {}, 'SLUICE_CSV_UNTERMINATED_QUOTE', /line 3/],
     ['a name twice', 'id,v,v\n1,a,b\n', {}, 'SLUICE_CSV_HEADER', /./],
     ['an empty name', 'id,v,\n1,a,b\n', {}, 'SLUICE_CSV_HEADER', /./],
-    ['an unknown encoding', 'id,v,w\n', { encoding: 'latin-99' }, 'SLUICE_USAGE', /|/],
   ])('%s: an error, and nothing is loaded', async (_, text, options, code, where) => {
     const { result, rows } = await place.text(text, DDL, options)
     expect(result).toMatchObject(failed(code))
     expect(`${result.error?.where}`).toMatch(where)
     expect(rows).toBe('')
+  })
+
+  it('an unknown encoding is refused before anything is read', async () => {
+    const load = place.text('id,v,w\n', DDL, { encoding: 'latin-99' })
+    await expect(load).rejects.toMatchObject({ code: 'SLUICE_USAGE' })
   })
 
   it('0 bytes: 0 rows and a warning; a header only: 0 rows and none', async () => {
