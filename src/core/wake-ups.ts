@@ -2,9 +2,17 @@
 export class WakeUps {
   readonly #waiting = new Set<() => void>()
 
-  /** Until the next `wake`. */
-  next(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.add(resolve))
+  /** Until the next `wake`, or for so many milliseconds at most. */
+  next(longestMs?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wakeUp = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(wakeUp)
+        resolve()
+      }
+      const timer = longestMs === undefined ? undefined : setTimeout(wakeUp, longestMs)
+      this.#waiting.add(wakeUp)
+    })
   }
 
   /** Wakes those who wait now; who waits again waits for the next. */

@@ -1,5 +1,6 @@
 import { SluiceError, toSluiceError } from '../../../core/errors.ts'
 import { backoffMs } from '../../../core/retry.ts'
+import { WakeUps } from '../../../core/wake-ups.ts'
 import { matchPuts, readAnswer, type BatchAnswer } from './batch-answer.ts'
 import type { CapacityBudget } from './capacity.ts'
 import type { DynamoClient } from '../client.ts'
@@ -66,7 +67,7 @@ export class PutWindow {
   #lastSentMs = performance.now()
   #failure: SluiceError | null = null
   /** Of the writer, and of those who wait for their extents: as many as the sink has lanes. */
-  readonly #wakeUps = new Set<() => void>()
+  readonly #changes = new WakeUps()
 
   constructor(options: PutWindowOptions) {
     this.#o = options
@@ -101,7 +102,7 @@ export class PutWindow {
   /** No row follows until the next `begin`: what is there is sent as it is. */
   written(): void {
     this.#writing = false
-    this.#wakeUp()
+    this.#changes.wake()
   }
 
   /** A put was written into `open` from its `at` to `end`. Afterwards, where `open` is full, `makeRoom` has to be called. */
@@ -242,7 +243,7 @@ export class PutWindow {
           this.#fail(toSluiceError(error))
         }
       }
-      this.#wakeUp()
+      this.#changes.wake()
     }
     return client.send('BatchWriteItem', body, { signal }).then(
       // Of an answer nothing is said that it was whole; one that took nothing at all is rare.
@@ -333,7 +334,7 @@ export class PutWindow {
 
   #fail(error: SluiceError): void {
     this.#failure ??= error
-    this.#wakeUp()
+    this.#changes.wake()
   }
 
   #throwIfOver(): void {
@@ -350,19 +351,7 @@ export class PutWindow {
       const forUnits = this.#o.capacity?.waitMs() ?? 0
       if (forUnits > 0) ms = Math.max(ms, forUnits)
     }
-    return new Promise((resolve) => {
-      const wakeUp = (): void => {
-        clearTimeout(timer)
-        this.#wakeUps.delete(wakeUp)
-        resolve()
-      }
-      const timer = setTimeout(wakeUp, Math.max(1, Math.min(ms, LONGEST_NAP_MS)))
-      this.#wakeUps.add(wakeUp)
-    })
-  }
-
-  #wakeUp(): void {
-    for (const wakeUp of [...this.#wakeUps]) wakeUp()
+    return this.#changes.next(Math.max(1, Math.min(ms, LONGEST_NAP_MS)))
   }
 }
 
