@@ -209,7 +209,14 @@ describe('a pooler that gives each transaction another session', () => {
     const pooler = await startTransactionPooler(odd)
     const url = odd.url.replace(/@[^/]*/, `@${pooler.address}`)
     const run = (source: string, sink: string): Promise<JobResult> =>
-      copy({ source, sink, options: { ifExists: 'overwrite' }, env: {}, stateDir: join(folder, 'state'), newJob: true })
+      copy({
+        source,
+        sink,
+        options: sink.startsWith('postgres') ? {} : { ifExists: 'overwrite' },
+        env: {},
+        stateDir: join(folder, 'state'),
+        newJob: true,
+      })
     try {
       await psql(
         odd,
