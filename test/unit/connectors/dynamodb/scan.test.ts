@@ -159,9 +159,9 @@ describe('itemsToRows', () => {
       { id: { S: 'b' }, n: { NULL: true }, mixed: { N: '1' } },
     ])
     expect(types.columns()).toEqual([
-      { name: 'id', type: 'string', nativeType: 'S', nullable: true },
-      { name: 'n', type: 'number', nativeType: 'N|NULL', nullable: true },
-      { name: 'mixed', nativeType: 'N|S', nullable: true },
+      { name: 'id', type: 'string', nativeType: 'S', nativeTo: 'dynamodb', nullable: true },
+      { name: 'n', type: 'number', nativeType: 'N|NULL', nativeTo: 'dynamodb', nullable: true },
+      { name: 'mixed', nativeType: 'N|S', nativeTo: 'dynamodb', nullable: true },
     ])
   })
 
