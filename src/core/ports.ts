@@ -207,6 +207,8 @@ export interface Source {
   read(partition: Partition, o: SourceReadOptions): AsyncIterable<Batch>
   /** Bytes taken from the store so far (compressed, if it is), for progress and the summary. */
   bytesRead(): number
+  /** How much of the bytes that partitions say they have is done, where those are not the ones that are read (a table's pages). For progress. */
+  bytesDone?(): number
   close(): Promise<void>
 }
 

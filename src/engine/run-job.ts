@@ -61,6 +61,13 @@ export interface JobOutcome extends Moved {
   readonly error: SluiceError | null
 }
 
+/** Bytes that will have been read: those of the partitions, or as many as came for each of those that are done. */
+function estimatedTotal({ source, bytesTotal }: JobWork): number | null {
+  const done = source.bytesDone?.() ?? 0
+  if (bytesTotal === null || done <= 0) return bytesTotal
+  return Math.round(source.bytesRead() * Math.max(1, bytesTotal / done))
+}
+
 /**
  * The one loop that every route runs: readers cut extents, free lanes take them, the sink finishes. The sink must be prepared.
  * A broken lane's work is dealt again for as long as there is progress every `retryForMs`. Never rejects: what went wrong is in the outcome,
@@ -74,7 +81,7 @@ export async function runJob(work: JobWork): Promise<JobOutcome> {
     work.progressor.start(() => ({
       ...countMoved(deal.receipts()),
       bytesRead: work.source.bytesRead(),
-      bytesTotal: work.bytesTotal,
+      bytesTotal: estimatedTotal(work),
       inFlight: deal.writing,
     }))
     const outputs = await moveAll(work, deal)

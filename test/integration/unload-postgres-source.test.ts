@@ -231,6 +231,16 @@ describe.each(SERVERS)('%s', (server) => {
     expect(Buffer.from((plain[0] as CsvBatch).bytes).toString()).toBe('1\ta,b\n')
   })
 
+  it("counts the bytes of a table's rows as read, and its pages as done", async () => {
+    await sql(`CREATE TABLE paged AS SELECT i AS id, repeat('x', i % 100) AS v FROM generate_series(1, 5000) i`)
+    const source = await open(server, 'paged')
+    const [partition] = await source.plan({ signal })
+    const text = await csv(source)
+    expect(source.bytesRead()).toBe(Buffer.byteLength(text))
+    expect(source.bytesDone?.()).toBe(partition?.bytes)
+    expect(partition?.bytes).toBeGreaterThan(source.bytesRead())
+  })
+
   it('reads 1,600 columns, a value of 50 MB, and a long one between short ones', async () => {
     const names = Array.from({ length: 1600 }, (_, i) => `c${i}`)
     await sql(

@@ -85,6 +85,7 @@ class PostgresSource implements Source {
   /** Whether a reader was in the way of a standby's replay. */
   #inTheWay = false
   #bytesRead = 0
+  #bytesDone = 0
   #closed: Promise<void> | null = null
 
   constructor(request: EndpointRequest, setup: SourceSetup) {
@@ -166,8 +167,14 @@ class PostgresSource implements Source {
     return sqlState(error) === STANDBY_CONFLICT || (this.#inTheWay && error.code === 'SLUICE_SERVER_GONE')
   }
 
+  /** Of rows as COPY sends them. */
   bytesRead(): number {
     return this.#bytesRead
+  }
+
+  /** Of a table's pages. */
+  bytesDone(): number {
+    return this.#bytesDone
   }
 
   close(): Promise<void> {
@@ -222,20 +229,20 @@ class PostgresSource implements Source {
     return new SluiceError(code, message, { where, hint: `${STANDBY_HINT}; ${hint}`, retryable, cause })
   }
 
-  /**
-   * Counts what a read has taken: of a table's bytes on disk the share that its rows are, of anything else what came over the wire. Told null at the
-   * partition's end.
-   */
+  /** Counts what a read has taken, of rows and of the partition's pages (the share that its rows are). Told null at the partition's end. */
   #counter(partition: Partition, from: Position): (position: Position | null) => void {
-    const takenAt = ({ byte, row }: Position): number =>
+    const doneAt = ({ byte, row }: Position): number =>
       partition.bytes === null || !partition.rows
         ? byte
         : Math.max(byte, partition.bytes * Math.min(1, row / partition.rows))
-    let taken = takenAt(from)
+    let [taken, done] = [from.byte, doneAt(from)]
     return (position) => {
-      const now = Math.max(taken, Math.round(position === null ? (partition.bytes ?? 0) : takenAt(position)))
-      this.#bytesRead += now - taken
-      taken = now
+      const now = Math.max(done, Math.round(position === null ? (partition.bytes ?? 0) : doneAt(position)))
+      this.#bytesDone += now - done
+      done = now
+      if (position === null) return
+      this.#bytesRead += position.byte - taken
+      taken = position.byte
     }
   }
 }

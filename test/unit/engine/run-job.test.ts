@@ -4,7 +4,14 @@ import { SluiceError } from '../../../src/core/errors.ts'
 import { compileMapping } from '../../../src/engine/mapping.ts'
 import { Progressor } from '../../../src/engine/progress.ts'
 import { type JobOutcome, type JobWork, runJob } from '../../../src/engine/run-job.ts'
-import { MemorySink, MemorySource, memoryReceipt, memoryRow, type MemoryStep } from '../../support/memory-ends.ts'
+import {
+  MemorySink,
+  MemorySource,
+  memoryReceipt,
+  memoryRow,
+  type MemoryStep,
+  ROW_BYTES,
+} from '../../support/memory-ends.ts'
 
 // Full jitter with no luck: no pause before a second try.
 beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0))
@@ -50,6 +57,18 @@ const table = (o: Partial<ConstructorParameters<typeof MemorySink>[0]> = {}): Me
   new MemorySink({ durable: false, lanes: 4, extentBytes: 30, ...o })
 
 describe('runJob', () => {
+  it("tells how many bytes will have come, where a partition's are not those that are read", async () => {
+    const source = new MemorySource([200], { batchRows: 10 })
+    // Pages are four times what is read of them.
+    const pages = Object.assign(source, { bytesDone: () => 4 * source.bytesRead() })
+    const progressor = new Progressor(undefined)
+    const start = vi.spyOn(progressor, 'start')
+    const total = 4 * 200 * ROW_BYTES
+    const outcome = await run({ source: pages, sink: table(), bytesTotal: total, progressor })
+    expect(outcome.error).toBeNull()
+    expect(start.mock.calls.map(([view]) => view())).toMatchObject([{ bytesRead: total / 4, bytesTotal: total / 4 }])
+  })
+
   it('gives up when there was no progress for as long as retryForMs, and lets the sink keep what a resume can use', async () => {
     let nowMs = 1000
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
