@@ -58,6 +58,14 @@ export async function run() {
       `| ${name} | ${wall.toFixed(1)} | ${at(10).toFixed(0)} | ${at(30).toFixed(0)} | ${at(from).toFixed(0)} (${from.toFixed(0)} s) | ${most.toFixed(0)} | ${later.at(-1).toFixed(0)} |`,
     )
     list.push({ what: `${name}: most after ${from.toFixed(0)} s against then`, value: most / later[0], bar: 1.1 })
+    // What is resident swings with collections; growth shows in medians.
+    const half = Math.max(1, later.length >> 1)
+    const medians = [later.slice(0, half), later.slice(-half)].map((some) => spread(some).median)
+    list.push({
+      what: `${name}: median of the second half of that time against the first`,
+      value: medians[1] / medians[0],
+      bar: 1.1,
+    })
   }
   return `${ROWS} rows of generate_series through \`--query\`, PostgreSQL ${pg.version}, versitygw; DuckDB counts the rows of each output.\n\n| output | wall s | MiB at 10 s | at 30 s | when it is to be flat | most afterwards | last |\n|---|---|---|---|---|---|---|\n${lines.join('\n')}\n\n${bars(list)}`
 }
