@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises'
 import { SluiceError } from '../core/errors.ts'
 
 export interface Question {
@@ -18,6 +17,7 @@ export async function confirm(question: Question): Promise<void> {
   if (!question.canAsk || !process.stdin.isTTY || !process.stderr.isTTY) {
     throw new SluiceError('SLUICE_USAGE', question.about, { hint: 'pass --yes if that is what you want' })
   }
+  const { createInterface } = await import('node:readline/promises')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
     const answer = await terminal.question(`${question.about}. Go on? [y/N] `, { signal: question.signal })

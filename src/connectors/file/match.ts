@@ -1,4 +1,3 @@
-import picomatch from 'picomatch'
 import { SluiceError, nullIfMissing } from '../../core/errors.ts'
 import type { Abortable, ObjectInfo, Store } from '../../core/ports.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -67,7 +66,7 @@ export async function* listMatches(store: Store, endpoint: Endpoint, o: MatchOpt
   const fixed = isGlob ? key.slice(0, key.search(GLOB)) : key
   const base = isGlob ? fixed.slice(0, fixed.lastIndexOf('/') + 1) : key
   const matches = isGlob
-    ? picomatch(escapeFixed(fixed) + key.slice(fixed.length), { dot: true, nonegate: true })
+    ? (await import('picomatch')).default(escapeFixed(fixed) + key.slice(fixed.length), { dot: true, nonegate: true })
     : () => true
   const onLeftOut = (left: string): void => {
     if (matches(left)) o.warn?.(`${left} is left out: it is a link to nothing, or no file`)

@@ -1,6 +1,5 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { Abortable, ObjectInfo, WritableStore } from '../../core/ports.ts'
-import { discardIntent, openS3Writer } from './open-writer.ts'
 import { partBytes } from './part-size.ts'
 import { s3Url, splitKey, splitPrefix } from './s3-address.ts'
 import { createS3Client, type S3Client, type S3ClientOptions } from './s3-client.ts'
@@ -24,12 +23,15 @@ export function createS3Store(options: S3StoreOptions): WritableStore {
     list: (prefix, o) => listObjects(client, prefix, o),
     partBytes,
     checkPlace: (key, o) => checkBucket(client, key, o),
-    openWriter: (key, writeOptions, o) => openS3Writer(client, { key, options: writeOptions }, o),
-    discard: (intent, o) => discardIntent(client, intent, o),
+    openWriter: async (key, options, o) => (await writing()).openS3Writer(client, { key, options }, o),
+    discard: async (intent, o) => (await writing()).discardIntent(client, intent, o),
     delete: (key, o) => deleteObject(client, key, o),
     close: () => client.close(),
   }
 }
+
+/** Who only reads does not load it: 5 modules. */
+const writing = (): Promise<typeof import('./open-writer.ts')> => import('./open-writer.ts')
 
 /** ListObjectsV2 in pages of 1,000, one page in memory. */
 async function* listObjects(
